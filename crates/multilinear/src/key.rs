@@ -1,4 +1,4 @@
-//! Keys of provers: both stacks of fixed columns in memory, beside what [`evergrove_verifier::key`] has.
+//! Keys of provers: both stacks of fixed columns in memory, in addition to [`evergrove_verifier::key`].
 
 use std::io::{self, Read, Write};
 
@@ -24,21 +24,21 @@ pub struct Key<K> {
     digest: Word,
 }
 
-/// Bytes that are no key.
+/// Bytes that are not a key.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// They could not be read.
     #[error("the key could not be read: {0}")]
     Io(#[from] io::Error),
-    /// They begin otherwise, or have numbers that no key has.
+    /// The first words differ, or have numbers that no key has.
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// Another key.
+    /// The key has another digest.
     #[error("the key has the digest {given}: {expected} is expected")]
     Digest {
         /// Its digest.
         given: Digest,
-        /// The digest that was asked for.
+        /// The expected digest.
         expected: Digest,
     },
 }
@@ -47,8 +47,8 @@ impl<K: Extension> Key<K> {
     /// The key of two circuits.
     ///
     /// # Panics
-    /// Unless both have the tables and the layout of the parameters, publish something, and verify proofs of these parameters, if any; and if a
-    /// key is too large to be read.
+    /// Unless both circuits have the tables and the layout of the parameters, publish something, and verify only proofs
+    /// of these parameters; and if a key is too large to be read.
     pub fn new(parameters: Parameters<K>, circuits: [&Circuit<K>; 2]) -> Self {
         for circuit in circuits {
             assert!(
@@ -79,7 +79,7 @@ impl<K: Extension> Key<K> {
         key::variables(&self.parameters)
     }
 
-    /// Verifies a proof of one of the two circuits, and with it all proofs that it is about.
+    /// Verifies a proof of one of the two circuits, and with it all proofs that it verifies.
     pub fn verify(
         &self,
         proof: &[Goldilocks],
@@ -98,10 +98,10 @@ impl<K: Extension> Key<K> {
         key::verify(self, proof, circuit, public).map(|(_, claims)| claims)
     }
 
-    /// Whether a claim about P is true. One pass over the stacks, or over one if the claim says which.
+    /// Whether a claim about P is true. One pass over the stacks, or over one stack if the claim names it.
     ///
     /// # Panics
-    /// If its point has not a coordinate for each variable.
+    /// If its point does not have a coordinate for each variable.
     pub fn holds(&self, claim: &Claim<K>) -> bool {
         let total =
             |sums: Vec<K>, weights: Vec<K>| sums.into_iter().zip(weights).map(|(sum, weight)| sum * weight).sum();
@@ -182,11 +182,11 @@ impl<K: Extension> Key<K> {
         }
         Ok(())
     }
-    /// A key whose digest must be `expected`, with nothing behind it.
+    /// Reads a key, whose digest must be `expected`, without trailing bytes.
     pub fn read(from: &mut impl Read, expected: Word) -> Result<Self, ReadError> {
         Self::read_as(from, |digest| digest, Digest(expected))
     }
-    /// [`Self::read`] where `expected` is not the digest, but what `name` makes of it.
+    /// [`Self::read`] if `expected` is not the digest, but the result of `name` for it.
     pub fn read_as(
         from: &mut impl Read,
         name: impl FnOnce(Digest) -> Digest,

@@ -1,9 +1,10 @@
-//! Multilinear proofs over the Goldilocks field: a recursion engine of our own.
+//! Multilinear proofs over the Goldilocks field: our own recursion engine.
 //!
-//! **What.** [`tables`]: the rows that circuits are made of, with their constraints, written once against [`algebra`]; [`circuit`]: making
-//! circuits and filling their columns; [`prover`]: proofs; [`verifier`]: the verifier of a proof, for programs and for circuits; [`key`]: what a
-//! verifier must have; [`recursion`]: proofs about proofs. [`reference`](mod@reference) is a prover by the definitions, [`whir`] the prover's
-//! commitments and openings, [`poseidon`] the permutations among the rows.
+//! **What.** [`tables`]: the rows of circuits, with their constraints, written once against [`algebra`]; [`circuit`]:
+//! making circuits and filling their columns; [`prover`]: proofs; [`verifier`]: the verifier of a proof, for programs
+//! and for circuits; [`key`]: the data that a verifier needs; [`recursion`]: proofs about proofs.
+//! [`reference`](mod@reference) is a prover by the definitions, [`whir`] the prover's commitments and openings,
+//! [`poseidon`] the permutations among the rows.
 //!
 //! **When.** To prove a circuit, or proofs about proofs: `evergrove-grove` has the circuits of Reckle trees. `docs/math/circuits.md` has tables and
 //! protocol, `docs/math/rows.md` the prover.

@@ -1,12 +1,12 @@
-//! The table of Poseidon permutations: a row is one permutation, a column what one S-box reads.
+//! The table of Poseidon permutations: a row is one permutation, a column the input of one S-box.
 //!
-//! A row has [`SBOXES`] S-box inputs and the first [`OUTPUTS`] words of the result. The inputs of the first round are stored without
-//! their constants, hence are the words of the state before the permutation. Every column but those of the first round is a linear
-//! form in the results of S-boxes before it.
+//! A row has [`SBOXES`] S-box inputs and the first [`OUTPUTS`] words of the result. The inputs of the first round are
+//! stored without their constants, hence are the words of the state before the permutation. Every column except those
+//! of the first round is a linear form in the results of earlier S-boxes.
 //!
-//! **The linear layers cost the prover nothing.** With the constraints column = form combined by weights, what is left is one weight
-//! for each column, one for each S-box and a constant ([`Combined`]), all found by going through the rounds backwards once: the
-//! transposed matrix for each round.
+//! **The linear layers cost the prover nothing.** The constraints column = form, combined by weights, reduce to one
+//! weight for each column, one for each S-box and a constant ([`Combined`]). All are found by going through the rounds
+//! backwards once: with the transposed matrix for each round.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -28,9 +28,9 @@ pub struct Combined<K> {
     pub columns: Vec<K>,
     /// The weight of each S-box's result.
     pub sboxes: Vec<K>,
-    /// What an S-box adds to its column: the constants of the first round, and 0.
+    /// The constant that an S-box adds to its column: the constants of the first round, and 0.
     pub shifts: Vec<Goldilocks>,
-    /// What is left.
+    /// The constant term.
     pub constant: K,
 }
 
@@ -38,7 +38,7 @@ impl<K: Extension> Combined<K> {
     /// The constraints of columns 12, 13, ... combined by `weights`: of the S-boxes, then of as many words of the result as rows have.
     ///
     /// # Panics
-    /// Unless these are 1 to 12 words.
+    /// Unless the result has 1 to 12 words.
     pub fn new(weights: &[K]) -> Self {
         let columns = WIDTH + weights.len();
         assert!(
@@ -53,7 +53,8 @@ impl<K: Extension> Combined<K> {
         };
         this.columns[WIDTH..].copy_from_slice(weights);
         let matrix = matrix();
-        // What a word of the state weighs in the sum, going backwards: minus the weight of the column that it is compared with.
+        // The weight of a word of the state in the sum, going backwards: minus the weight of the column that it is
+        // compared with.
         let mut state = [K::ZERO; WIDTH];
         for (word, weight) in state.iter_mut().zip(&this.columns[SBOXES..]) {
             *word = -*weight;
@@ -89,7 +90,7 @@ impl<K: Extension> Combined<K> {
         self.at_point(row, K::ONE)
     }
 
-    /// The sum at a point, where a constant is worth `activity`.
+    /// The sum at a point, where a constant is multiplied by `activity`.
     ///
     /// # Panics
     /// Unless there is a value of each column.
@@ -106,11 +107,11 @@ impl<K: Extension> Combined<K> {
     }
 }
 
-/// Fills rows of `width` elements, each of which begins with the twelve words of a state: columns of S-boxes, then the first `outputs` words of
-/// the result; what is behind them stays.
+/// Fills rows of `width` elements, each of which begins with the twelve words of a state: columns of S-boxes, then the
+/// first `outputs` words of the result. Elements after these do not change.
 ///
 /// # Panics
-/// Unless there are whole rows with so many columns, and 1 to 12 outputs.
+/// Unless there are whole rows with enough columns, and 1 to 12 outputs.
 pub fn fill(rows: &mut [Goldilocks], width: usize, outputs: usize) {
     fill_on(Isa::detect(), rows, width, outputs);
 }
@@ -118,7 +119,7 @@ pub fn fill(rows: &mut [Goldilocks], width: usize, outputs: usize) {
 /// [`fill`] on a given instruction set, for tests and comparisons.
 ///
 /// # Panics
-/// As [`fill`], and if this CPU lacks the instruction set.
+/// As for [`fill`], and if this CPU lacks the instruction set.
 pub fn fill_on(isa: Isa, rows: &mut [Goldilocks], width: usize, outputs: usize) {
     let columns = SBOXES + outputs;
     assert!((1..=WIDTH).contains(&outputs), "{outputs} words of a result");
@@ -168,7 +169,7 @@ impl Kernel for Fill<'_> {
 /// Columns of S-boxes and of the whole result.
 const ALL: usize = SBOXES + WIDTH;
 
-/// Keeps what S-boxes read, the first round apart.
+/// Keeps the inputs of S-boxes, except those of the first round.
 struct Record<'a>(&'a mut [[Goldilocks; LANES]; ALL]);
 
 impl<L: Lanes> SboxInputs<L> for Record<'_> {

@@ -1,12 +1,14 @@
 //! Proofs about proofs.
 //!
-//! **In a circuit** [`Children`] checks proofs of the circuit's own key, reduces the claims that come with them to one
-//! ([`reduce`]) and hands it on among the public inputs. Proofs of another key are verified by [`About`], whose claim is handed on by its
+//! **In a circuit** [`Children`] checks proofs of the circuit's own key, reduces their claims to one ([`reduce`]) and
+//! hands it on among the public inputs. [`About`] verifies proofs of another key. Their claim is handed on by its
 //! digest, as one of the circuit's words.
 //!
-//! **For its witness** [`children_data`] is what they take. A circuit about no proof takes the claim that it hands on ([`claim_data`]).
+//! **For its witness** [`children_data`] is their free data. A circuit that verifies no proofs takes the claim that it
+//! hands on ([`claim_data`]).
 //!
-//! **Parameters.** A circuit that verifies proofs of its own key depends on parameters that depend on its size: [`fixed_point`].
+//! **Parameters.** A circuit that verifies proofs of its own key depends on parameters that depend on its size: see
+//! [`fixed_point`].
 
 use core::ops::Range;
 
@@ -25,7 +27,7 @@ use evergrove_verifier::argument::{
 use evergrove_verifier::key::{Public, Verified, VerifyError, observe_words};
 use evergrove_verifier::tables::{Layout, Table, Tables, bits, query};
 
-/// A proof, and what it is of.
+/// A proof, and its circuit and public inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof<K> {
     /// Its elements.
@@ -44,8 +46,8 @@ pub fn claim_data<K: Extension>(public: &Public<[Goldilocks; 4], K>) -> Vec<Gold
 }
 
 impl<K: Extension> Proof<K> {
-    /// The proof's own claim about the fixed columns, and the one that it hands on, if the proof and both claims hold: a proof about one that
-    /// does not is worth nothing.
+    /// The proof's own claim about the fixed columns, and the one that it hands on, if the proof and both claims hold:
+    /// a proof about a proof that does not hold is worthless.
     pub fn claims(&self, key: &Key<K>) -> Result<[Claim<K>; 2], VerifyError> {
         key.claims(&self.elements, self.circuit, &self.public)
     }
@@ -53,13 +55,14 @@ impl<K: Extension> Proof<K> {
     pub fn data(&self) -> Vec<Goldilocks> {
         [&claim_data(&self.public)[..], &self.elements].concat()
     }
-    /// Verifies the proof, and all that it is about.
+    /// Verifies the proof, and all proofs that it verifies.
     pub fn verify(&self, key: &Key<K>) -> Result<Verified, VerifyError> {
         key.verify(&self.elements, self.circuit, &self.public)
     }
 }
 
-/// The free data that [`Children`] take, and the claim that the circuit hands on, for children that hold. They are verified in parallel.
+/// The free data for [`Children`], and the claim that the circuit hands on, for children that hold. They are verified
+/// in parallel.
 pub fn children_data<K: Extension>(
     key: &Key<K>,
     children: &[&Proof<K>],
@@ -70,7 +73,8 @@ pub fn children_data<K: Extension>(
     Ok((data, reduced))
 }
 
-/// Proofs of one key that a circuit is about, and claims about the key's fixed columns that proofs of other keys hand on.
+/// Proofs of one key that a circuit verifies, and claims about the key's fixed columns that proofs of other keys hand
+/// on.
 #[derive(Debug)]
 #[must_use = "nothing is shown before the claims are handed on"]
 pub struct About<'a, K> {
@@ -84,7 +88,7 @@ impl<'a, K: Extension> About<'a, K> {
     pub fn new(parameters: &'a Parameters<K>, key: Word) -> Self {
         Self { parameters, key, claims: Vec::new() }
     }
-    /// Demands a proof of a circuit of the key: it says `information`, if the claims that are handed on hold.
+    /// Demands a proof of a circuit of the key: it states `information`, if the claims that are handed on hold.
     pub fn proof(&mut self, b: &mut Builder<K>, circuit: Bool, information: &[Word]) {
         let key = self.key;
         let public = self.receive(b, information);
@@ -93,7 +97,8 @@ impl<'a, K: Extension> About<'a, K> {
         let handed = self.claims.pop().expect("the one that was received");
         self.claims.extend([Claim::Fixed(own), handed]);
     }
-    /// Takes in a claim that a proof of another key hands on, whose digest is among its words: that of public inputs without words.
+    /// Adds a claim that a proof of another key hands on, whose digest is among its words: that of public inputs
+    /// without words.
     pub fn claim(&mut self, b: &mut Builder<K>) -> Word {
         self.receive(b, &[])
     }
@@ -105,7 +110,8 @@ impl<'a, K: Extension> About<'a, K> {
         self.claims.push(Claim::At { point, value });
         digest
     }
-    /// The digest of one claim for all, as public inputs with these words: to be among the words that a circuit of another key publishes.
+    /// The digest of one claim for all, as public inputs with these words. It must be among the words that a circuit of
+    /// another key publishes.
     ///
     /// # Panics
     /// If there are no claims.
@@ -121,7 +127,7 @@ impl<'a, K: Extension> About<'a, K> {
     }
 }
 
-/// What a circuit says, and the proofs that it is about: each claim that comes with them is handed on by [`Children::publish`].
+/// The statement of a circuit, and the proofs that it verifies: [`Children::publish`] hands on each of their claims.
 #[derive(Debug)]
 #[must_use = "a circuit says nothing before it publishes"]
 pub struct Children<'a, K> {
@@ -130,20 +136,20 @@ pub struct Children<'a, K> {
 }
 
 impl<'a, K: Extension> Children<'a, K> {
-    /// None so far. The key is a word of the prover's choice: whoever verifies the proof knows it.
+    /// No proofs so far. The prover chooses the key, which is a word: a verifier of the proof knows it.
     pub fn new(builder: &'a mut Builder<K>, parameters: &'a Parameters<K>, key: Word) -> Self {
         builder.verifies(parameters);
         Self { builder, own: About::new(parameters, key) }
     }
-    /// Demands a proof of a circuit of the key, and returns nothing: the proof says `information`, if the claims that are handed on hold.
+    /// Demands a proof of a circuit of the key: the proof states `information`, if the claims that are handed on hold.
     pub fn child(&mut self, circuit: Bool, information: &[Word]) {
         self.own.proof(self.builder, circuit, information);
     }
-    /// Makes these words, and one claim for all those of the children, the public inputs. Without children the claim is the prover's
-    /// choice.
+    /// Makes these words, and one claim for all claims of the children, the public inputs. Without children the prover
+    /// chooses the claim.
     ///
     /// # Panics
-    /// If the circuit has public inputs already.
+    /// If the circuit already has public inputs.
     pub fn publish(self, information: Vec<Word>) {
         let Self { builder, own } = self;
         if own.claims.is_empty() {
@@ -158,29 +164,29 @@ impl<'a, K: Extension> Children<'a, K> {
     }
 }
 
-/// A claim that the prover sends: the bytes are those that the transcript of public inputs begins with.
+/// A claim that the prover sends: its bytes are those at the beginning of the transcript of public inputs.
 fn receive_claim<K: Extension>(m: &mut InCircuit<'_, K>, parameters: &Parameters<K>) -> (Vec<Element>, Element) {
     let mut point = m.receive(parameters.layout().fixed().variables() + 2);
     let value = point.pop().expect("a value behind the coordinates");
     (point, value)
 }
 
-/// What rows of bits are for, beside the verifier: see [`bits`].
+/// The uses of rows of bits besides the verifier: see [`bits`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// Widths of indices.
     pub widths: Vec<usize>,
     /// Ranges of zeros.
     pub zeros: Vec<Range<usize>>,
-    /// Openings of proofs of another key, which circuits verify beside those of their own.
+    /// Openings of proofs of another key, which circuits verify in addition to those of their own.
     pub other: Option<Schedule>,
 }
 
-/// The parameters of circuits of these heights, whose committed stack has so many variables. Rows of bits have modes for the verifier and
-/// these.
+/// The parameters of circuits of these heights, whose committed stack has this many variables. Rows of bits have modes
+/// for the verifier and these modes.
 ///
 /// # Panics
-/// If there are none.
+/// If there are no such parameters.
 pub fn parameters<K: Extension>(
     rounds: &[Round],
     modes: &Modes,
@@ -190,16 +196,17 @@ pub fn parameters<K: Extension>(
     try_parameters(rounds, modes, blocks, variables).unwrap_or_else(|e| panic!("no circuit that verifies: {e:?}"))
 }
 
-/// No parameters.
+/// There are no parameters.
 #[derive(Debug)]
 enum Unfit {
-    /// The stack has so many variables.
+    /// The stack has another number of variables: this one.
     Variables(usize),
     /// No circuit verifies proofs of its own key at this size.
     TooLarge,
 }
 
-/// Variables of a stack of circuits that verify proofs of their own key, at most: indices of its oracle then have fewer bits than limbs of rows of bits.
+/// The greatest number of variables of a stack of circuits that verify proofs of their own key: indices of its oracle
+/// must have fewer bits than limbs of rows of bits.
 const MAX_VARIABLES: usize = 25;
 
 fn try_parameters<K: Extension>(
@@ -239,8 +246,9 @@ fn try_parameters<K: Extension>(
     Parameters::new(tables, blocks, schedule).map_err(|_| Unfit::TooLarge)
 }
 
-/// Parameters for which circuits that depend on them have the heights that they say: `circuits` has the blocks that they need. `modes` as in
-/// [`parameters`]. Where heights that need each other do not settle, tables may have blocks to spare; `None` where the circuits are too large.
+/// Parameters for which the circuits, which depend on them, have the heights that the parameters state. `circuits`
+/// returns the blocks that they need. `modes` as in [`parameters`]. If heights that depend on each other do not settle,
+/// tables may have spare blocks; `None` if the circuits are too large.
 pub fn fixed_point<K: Extension>(
     rounds: &[Round],
     modes: &Modes,
@@ -250,7 +258,7 @@ pub fn fixed_point<K: Extension>(
     fixed_point_near(rounds, modes, Table::blocks([27, 29, 29, 3, 1, 1]), circuits)
 }
 
-/// [`fixed_point`], begun at these blocks: the circuits are built once or twice where they need about as many.
+/// [`fixed_point`], starting from these blocks: the circuits are built once or twice if they need about as many.
 pub fn fixed_point_near<K: Extension>(
     rounds: &[Round],
     modes: &Modes,
@@ -269,7 +277,7 @@ pub fn fixed_point_near<K: Extension>(
         };
         let mut next = circuits(&parameters);
         if step >= 6 {
-            // Heights that come back: from now on none is lower than it was.
+            // Heights repeat: from now on, no height decreases.
             next = core::array::from_fn(|table| next[table].max(blocks[table]));
         }
         let needed = Layout::new(parameters.tables(), next).committed().variables();

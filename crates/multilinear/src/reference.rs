@@ -1,4 +1,4 @@
-//! A prover without tricks, of any circuit: what fast provers are held to, element by element.
+//! A prover without tricks, for any circuit: tests compare fast provers with it, element by element.
 //!
 //! Everything is a table of K: no lanes, no threads, no shortcuts. For circuits of a few blocks.
 
@@ -19,10 +19,10 @@ use evergrove_verifier::argument::{FixedClaim, Parameters, Reader, Statement, ta
 use evergrove_verifier::poseidon::node;
 use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, DEGREE, PUBLIC, Row, Shape, Stack, TUPLE, Table, WORD, query};
 
-/// A proof that [`verify`](evergrove_verifier::argument::verify) reads. A witness that does not hold gives one that it refuses.
+/// A proof for [`verify`](evergrove_verifier::argument::verify). A proof from an invalid witness is refused.
 ///
 /// # Panics
-/// If circuit and parameters do not belong together.
+/// If circuit and parameters do not match.
 pub fn prove<K: Extension>(
     circuit: &Circuit<K>,
     parameters: &Parameters<K>,
@@ -54,7 +54,7 @@ pub fn prove<K: Extension>(
     t.finish()
 }
 
-/// Commits to the elements of a stack and opens it: what [`whir`](crate::whir) does.
+/// Commits to the elements of a stack and opens it, like [`whir`](crate::whir).
 pub fn opening<K: Extension>(
     parameters: &Parameters<K>,
     elements: &[Goldilocks],
@@ -98,8 +98,8 @@ fn commit<K: Extension>(parameters: &Parameters<K>, elements: &[Goldilocks]) -> 
     Oracle::new(&columns, schedule.rounds[0].rate, tags::BASE_ORACLE)
 }
 
-/// Whether the values of fixed columns that a proof came with are those of its circuit, out of the two of a key: each column's polynomial
-/// is evaluated at the point.
+/// Whether the values of fixed columns in a proof are those of its circuit, among the two of a key: evaluates each
+/// column's polynomial at the point.
 pub fn holds<K: Extension>(circuits: [&Circuit<K>; 2], claim: &FixedClaim<K>) -> bool {
     let circuit = circuits[usize::from(!claim.circuit.is_zero())];
     let mut total = K::ZERO;
@@ -119,7 +119,7 @@ struct Columns<K> {
     table: Table,
     shape: Shape,
     committed: Vec<Vec<Goldilocks>>,
-    /// Committed and fixed columns, 0 behind the last block.
+    /// Committed and fixed columns, 0 after the last block.
     values: Vec<Vec<K>>,
     number: Vec<K>,
     one: Vec<K>,

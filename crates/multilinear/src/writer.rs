@@ -1,4 +1,4 @@
-//! The prover's side of what [`Reader`](evergrove_verifier::argument::Reader) reads.
+//! The prover's side of the data that [`Reader`](evergrove_verifier::argument::Reader) reads.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -10,17 +10,17 @@ use evergrove_verifier::argument::transcript::{Transcript, Word, blocks, element
 use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tables::permutation::RATE;
 
-/// What a prover does otherwise than it should, once. For tests of verifiers: all else is honest, given what was sent.
+/// A single deviation of a prover. For tests of verifiers: everything else is honest, given what was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deviation {
-    /// Adds to an element of the proof when it is sent. A proof of work is sought for what is not sent then.
+    /// Adds to an element of the proof when it is sent. A proof of work is then sought for the unchanged element.
     Sends {
         /// The element's number.
         element: usize,
-        /// What is added.
+        /// The addend.
         by: Goldilocks,
     },
-    /// Does not take in a block, or another one, or takes it in after the next one.
+    /// Does not absorb a block, absorbs another one, or absorbs it after the next one.
     Absorbs {
         /// The block's number: eight elements that are observed or sent.
         block: usize,
@@ -29,7 +29,7 @@ pub enum Deviation {
     },
 }
 
-/// What happens to a block that a transcript should take in.
+/// The treatment of a block that a transcript should absorb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absorbed {
     /// It is left out.
@@ -40,13 +40,13 @@ pub enum Absorbed {
     Changed,
 }
 
-/// A proof in the making, and its transcript.
+/// An unfinished proof, and its transcript.
 #[derive(Clone, Debug)]
 pub struct Writer<K> {
     proof: Vec<Goldilocks>,
     transcript: Transcript<K>,
     deviation: Option<Deviation>,
-    /// Blocks that were taken in.
+    /// Absorbed blocks.
     blocks: usize,
     /// The block that comes after the next one.
     late: Option<[Word; 2]>,
@@ -65,11 +65,11 @@ impl<K: Extension> Writer<K> {
     pub fn finish(self) -> Vec<Goldilocks> {
         self.proof
     }
-    /// Takes words that both sides know into the transcript.
+    /// Absorbs words that both sides know into the transcript.
     pub fn observe(&mut self, words: &[[Goldilocks; WORD]]) {
         blocks(words).for_each(|block| self.absorb(block));
     }
-    /// Takes elements that both sides know into the transcript.
+    /// Absorbs elements that both sides know into the transcript.
     pub fn observe_elements(&mut self, elements: &[K]) {
         element_blocks(elements).for_each(|block| self.absorb(block));
     }
@@ -86,13 +86,13 @@ impl<K: Extension> Writer<K> {
             self.send_block(block, words.len());
         }
     }
-    /// Data that is not taken in: leaves and siblings, which hang on a cap.
+    /// Data that is not absorbed: leaves and siblings, which hang on a cap.
     pub fn data(&mut self, elements: &[Goldilocks]) {
         let first = self.proof.len();
         self.proof.extend_from_slice(elements);
         self.deviate_from(first);
     }
-    /// Sends the first words of a block, and takes it in.
+    /// Sends the first words of a block, and absorbs it.
     fn send_block(&mut self, block: [Word; 2], words: usize) {
         let first = self.proof.len();
         self.proof.extend(block[..words].as_flattened());
@@ -101,7 +101,7 @@ impl<K: Extension> Writer<K> {
         sent.as_flattened_mut()[..words * WORD].copy_from_slice(&self.proof[first..]);
         self.absorb(sent);
     }
-    /// Changes the element that is sent otherwise, if it is from this one on.
+    /// Changes the deviating element, if it is among these.
     fn deviate_from(&mut self, first: usize) {
         if let Some(Deviation::Sends { element, by }) = self.deviation
             && element >= first

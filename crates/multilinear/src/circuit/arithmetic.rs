@@ -1,4 +1,4 @@
-//! What circuits of applications are written against.
+//! The interface for circuits of applications.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -8,7 +8,7 @@ use super::{Builder, Hint};
 use evergrove_verifier::tables::addition::Chord;
 use evergrove_verifier::tables::{bits, point};
 
-/// Arithmetic in F: the part of [`Builder`] that does not depend on K, so that applications are trait objects.
+/// Arithmetic in F: the part of [`Builder`] that does not depend on K, so applications can be trait objects.
 pub trait Arithmetic {
     /// A constant.
     fn constant(&mut self, x: Goldilocks) -> Base;
@@ -18,7 +18,7 @@ pub trait Arithmetic {
     fn combine(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base;
     /// Demands q0 a b + q1 a + q2 c = d.
     fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base);
-    /// The element as a bit: demands that it be 0 or 1.
+    /// The element as a bit: demands that it is 0 or 1.
     fn boolean(&mut self, x: Base) -> Bool;
     /// A bit of the prover's choice: see [`Builder::bit_of`].
     fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool;
@@ -28,7 +28,7 @@ pub trait Arithmetic {
     fn any(&mut self) -> Base;
     /// Element `i` of a word.
     fn limb(&mut self, word: Word, i: usize) -> Base;
-    /// Demands an element below 2^63, and gives its limbs of 21 bits: see [`Builder::limbs`].
+    /// Demands an element below 2^63, and returns its limbs of 21 bits: see [`Builder::limbs`].
     fn limbs(&mut self, x: Base) -> [Base; bits::INDICES];
     /// Demands an element below 2^`bits`.
     ///
@@ -37,9 +37,9 @@ pub trait Arithmetic {
     fn below(&mut self, x: Base, bits: usize);
     /// Hashes elements of the prover's free data: see [`Builder::sponge`].
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
-    /// Hashes a row whose number of elements is none of the circuit's: see [`Builder::sponge_of_some`].
+    /// Hashes a row whose number of elements the circuit does not fix: see [`Builder::sponge_of_some`].
     fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>);
-    /// Demands, where the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
+    /// Demands, if the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
     fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]);
 
     /// The point of numbers in words: see [`Builder::point`].
@@ -85,7 +85,7 @@ pub trait Arithmetic {
     fn equal(&mut self, a: Base, b: Base) {
         self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], a, a, a, b);
     }
-    /// a where the bit is 1, else b.
+    /// a if the bit is 1, otherwise b.
     fn select(&mut self, bit: Bool, a: Base, b: Base) -> Base {
         let difference = self.sub(a, b);
         self.mul_add(difference, bit.into(), b)
@@ -100,7 +100,7 @@ pub trait Arithmetic {
         let (a, b): (Base, Base) = (a.into(), b.into());
         self.combine([-Goldilocks::ONE, Goldilocks::ONE, Goldilocks::ONE], a, b, b).bit()
     }
-    /// 1 less the bit.
+    /// 1 minus the bit.
     fn not(&mut self, a: Bool) -> Bool {
         let one = self.one();
         self.sub(one, a.into()).bit()
@@ -108,7 +108,7 @@ pub trait Arithmetic {
 }
 
 impl Base {
-    /// The element as a bit, for one that is 0 or 1 where the operands of its row are bits.
+    /// The element as a bit, for an element that is 0 or 1 because the operands of its row are bits.
     fn bit(self) -> Bool {
         Bool(self.0)
     }

@@ -47,7 +47,7 @@ impl Steps {
     }
 }
 
-/// A Merkle tree of which a circuit knows the cap.
+/// A Merkle tree whose cap a circuit knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// The level of its leaves: levels of different trees lie 2^20 apart.
@@ -58,11 +58,11 @@ pub struct Tree {
     pub(super) cap: usize,
 }
 
-/// Namespaces of what is looked up lie behind this one.
+/// Namespaces of tuples that are looked up come after this one.
 const OFFERS: u64 = 1 << 8;
 /// Levels of different trees are this far apart.
 const LEVELS: u64 = 1 << 20;
-/// No tree of wires is higher.
+/// The greatest height of a tree of wires.
 pub(super) const HEIGHTS: usize = 64;
 
 /// Makes the rows of a circuit. See [`circuit`](super).
@@ -81,7 +81,7 @@ pub struct Builder<K> {
 }
 
 impl<K: Extension> Builder<K> {
-    /// No rows but the constants 0 and 1.
+    /// A builder with only the constants 0 and 1.
     pub fn new(tables: Tables<K>) -> Self {
         let mut this = Self {
             tables,
@@ -107,10 +107,10 @@ impl<K: Extension> Builder<K> {
         self.rows.len(table)
     }
 
-    /// Says that the circuit verifies proofs of these parameters.
+    /// Records that the circuit verifies proofs of these parameters.
     ///
     /// # Panics
-    /// If it verifies others.
+    /// If it verifies proofs of others.
     pub(crate) fn verifies(&mut self, parameters: &Parameters<K>) {
         let known = self.verifies.get_or_insert_with(|| parameters.clone());
         assert!(known == parameters, "proofs of one key");
@@ -151,7 +151,8 @@ impl<K: Extension> Builder<K> {
     pub fn hash(&mut self, h: Chain, m: [Word; 2]) -> Chain {
         self.permutation(h, m.map(|word| Half::Use(word.0, None)), false, End::Nothing)
     }
-    /// Either of two hashes, to be hashed on: the first where the bit is 1. The word is the prover's; it is demanded to be that one's.
+    /// Either of two hashes, to continue hashing: the first if the bit is 1. The prover chooses the word, which is
+    /// demanded to be that of the selected hash.
     pub fn either(&mut self, word: Word, bit: Bool, first: Chain, second: Chain) -> Chain {
         let not = super::Arithmetic::not(self, bit);
         for (bit, chain) in [(bit, first), (not, second)] {
@@ -161,16 +162,17 @@ impl<K: Extension> Builder<K> {
         }
         Chain(word.0)
     }
-    /// Makes the digest of a hash of words that of the public inputs.
+    /// Makes the digest of a hash of words the digest of the public inputs.
     ///
     /// # Panics
-    /// If the circuit has one already. If the hash is not one of words, or is a leaf's. In a circuit about proofs:
-    /// [`Children::publish`](crate::recursion::Children::publish) does it there, so that no claim is dropped.
+    /// If the circuit already has one, or the hash is not one of words, or is a leaf's. Also in a circuit about proofs:
+    /// there, [`Children::publish`](crate::recursion::Children::publish) does it, so that no claim is dropped.
     pub fn publish(&mut self, hash: Chain) {
         assert!(self.verifies.is_none(), "a circuit about proofs publishes through its children");
         self.publish_claims(hash);
     }
-    /// The same in a circuit about proofs, whose public inputs end with the claim that its children's claims were reduced to.
+    /// The same in a circuit about proofs, whose public inputs end with the claim to which its children's claims were
+    /// reduced.
     pub(crate) fn publish_claims(&mut self, hash: Chain) {
         assert!(!self.public, "a circuit has one digest of public inputs");
         self.public = true;
@@ -180,15 +182,15 @@ impl<K: Extension> Builder<K> {
         };
         *end = End::Public;
     }
-    /// f(m; h) for words of the prover's choice.
+    /// f(m; h) for words that the prover chooses.
     pub fn hash_free(&mut self, h: Chain) -> (Chain, [Word; 2]) {
         let chain = self.permutation(h, [Half::Free; 2], false, End::Nothing);
         (chain, [1, 2].map(|port| Word(Wire { port, ..chain.0 })))
     }
-    /// f(m; h) for elements of K that are there, at most as many as fit ([`Builder::elements_of_block`]); zeros behind them.
+    /// f(m; h) for existing elements of K, at most as many as fit ([`Builder::elements_of_block`]), followed by zeros.
     ///
     /// # Panics
-    /// If there are more.
+    /// If there are more elements.
     pub fn hash_elements(&mut self, h: Chain, elements: &[Element]) -> Chain {
         let (count, half) = (self.elements_of_block(), self.elements_of_block() / 2);
         assert!(elements.len() <= count, "{} elements: a block takes {count}", elements.len());
@@ -197,10 +199,10 @@ impl<K: Extension> Builder<K> {
         let halves = [0, half].map(|first| Half::Use(at(first), (half == 2).then(|| at(first + 1))));
         self.permutation(h, halves, true, End::Nothing)
     }
-    /// f(m; h) for elements of K of the prover's choice, in the first half or in both, zeros behind them.
+    /// f(m; h) for elements of K that the prover chooses, in the first half or in both, followed by zeros.
     ///
     /// # Panics
-    /// Unless there are as many as fit one or two halves.
+    /// Unless there are as many elements as fit one or two halves.
     pub fn hash_free_elements(&mut self, h: Chain, count: usize) -> (Chain, Vec<Element>) {
         let half = self.elements_of_block() / 2;
         assert!(count == half || count == 2 * half, "{count} elements: a half of a block takes {half}");
@@ -211,18 +213,19 @@ impl<K: Extension> Builder<K> {
         let elements = ports[..count].iter().map(|&port| Element(Wire { port, ..chain.0 })).collect();
         (chain, elements)
     }
-    /// Elements of K in a block of eight elements of F: two in each half for K of degree two, else one.
+    /// Elements of K in a block of eight elements of F: two in each half for K of degree two, otherwise one.
     pub fn elements_of_block(&self) -> usize {
         if K::DEGREE == 2 { 4 } else { 2 }
     }
-    /// The elements of K that a digest begins with, as a challenge: two for K of degree two, else one.
+    /// The elements of K at the beginning of a digest, as challenges: two for K of degree two, otherwise one.
     pub fn challenges(&self, chain: Chain) -> Vec<Element> {
         assert_eq!(chain.0.table, Table::Permutation, "a challenge comes from a hash");
         let ports: &[u8] = if K::DEGREE == 2 { &[6, 7] } else { &[6] };
         ports.iter().map(|&port| Element(Wire { port, ..chain.0 })).collect()
     }
 
-    /// Takes the 2^`cap` digests of a tree's cap, which the prover chooses, into a hash. The tree has 2^`depth` leaves.
+    /// Absorbs the 2^`cap` digests of a tree's cap, which the prover chooses, into a hash. The tree has 2^`depth`
+    /// leaves.
     ///
     /// # Panics
     /// Unless 1 <= `cap` <= `depth` < 20.
@@ -238,7 +241,7 @@ impl<K: Extension> Builder<K> {
     /// The words of the leaf at an index of a tree, hashed from `tag`.
     ///
     /// # Panics
-    /// Unless there are an even number of words, two at least, and the index is of the tree's depth.
+    /// Unless there is an even number of words, at least two, and the index has the tree's depth.
     pub fn open(&mut self, tree: usize, tag: Goldilocks, index: Index, words: usize) -> Vec<Word> {
         assert!(words >= 2 && words.is_multiple_of(2), "{words} words of a leaf: whole blocks are needed");
         let Tree { depth, cap, .. } = self.trees[tree];
@@ -254,16 +257,17 @@ impl<K: Extension> Builder<K> {
         leaf
     }
 
-    /// The tree below a node that wires say: its digest, its height above the leaves and its number among the nodes of that height.
+    /// The tree below a node given by wires: its digest, its height above the leaves and its number among the nodes of
+    /// that height.
     ///
-    /// The height must be below 64, and the nodes below the root must be below p in number, at its height and at all others.
+    /// The height must be below 64, and at every height there must be fewer than p nodes below the root.
     pub fn tree(&mut self, root: Word, height: Base, index: Base) -> usize {
         let tree = self.new_tree(0, 0);
         self.tuple_of(tree, root, height, index, Goldilocks::ONE, Count::Root);
         tree
     }
-    /// Demands, where `active`, that a digest be the node of this height and number in a tree of [`Builder::tree`]. Without `active` that is a
-    /// bit of the prover's choice, which is returned. The height must be below 64 here, too.
+    /// Demands, if `active`, that a digest is the node of this height and number in a tree of [`Builder::tree`].
+    /// Without `active` the prover chooses this bit, which is returned. The height must be below 64 here, too.
     pub fn node(&mut self, tree: usize, node: Word, height: Base, index: Base, active: Option<Bool>) -> Bool {
         self.tuple_of(tree, node, height, index, -Goldilocks::ONE, active.into())
     }
@@ -290,26 +294,27 @@ impl<K: Extension> Builder<K> {
         self.tuple(Tuple { space: NODE, values: [index.0, level.0, node.0], count, times, tree: Some(tree) })
     }
 
-    /// A multiset of words, empty so far: what is given to it must be taken from it, each word as often.
+    /// A multiset of words, empty so far: each word that is given to it must be taken from it equally often.
     pub fn set(&mut self) -> Set {
         self.sets += 1;
         Set(self.constant(Goldilocks::new(self.sets)).0)
     }
-    /// Gives a word to a set, or not: as the bit says. Without one it is the prover's choice, which is returned.
+    /// Gives a word to a set if the bit is 1. Without a bit the prover chooses one, which is returned.
     pub fn give(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
         let place = self.zero();
         self.element_of(set, place, word, Goldilocks::ONE, bit)
     }
-    /// Takes a word from a set, or not: as [`Builder::give`].
+    /// Takes a word from a set if the bit is 1, as [`Builder::give`].
     pub fn take(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
         let place = self.zero();
         self.element_of(set, place, word, -Goldilocks::ONE, bit)
     }
-    /// Gives a word to a place of a set where the bit is 1. Each place is a multiset of its own; the others give and take at 0.
+    /// Gives a word to a place of a set if the bit is 1. Each place is a separate multiset; the other functions use
+    /// place 0.
     pub fn give_at(&mut self, set: Set, place: Base, word: Word, bit: Bool) {
         self.element_of(set, place, word, Goldilocks::ONE, Some(bit));
     }
-    /// Takes a word from a place of a set where the bit is 1.
+    /// Takes a word from a place of a set if the bit is 1.
     pub fn take_at(&mut self, set: Set, place: Base, word: Word, bit: Bool) {
         self.element_of(set, place, word, -Goldilocks::ONE, Some(bit));
     }
@@ -321,32 +326,32 @@ impl<K: Extension> Builder<K> {
         self.offers += 1;
         Offers(Goldilocks::new(OFFERS + self.offers))
     }
-    /// Offers a tuple, however often it is looked up.
+    /// Offers a tuple, as often as it is looked up.
     pub fn offer(&mut self, offers: Offers, key: Base, level: Base, word: Word) {
         let values = [key.0, level.0, word.0];
         self.tuple(Tuple { space: offers.0, values, count: Count::Uses, times: Goldilocks::ONE, tree: None });
     }
-    /// Demands, where the bit is 1, that a tuple be offered.
+    /// Demands, if the bit is 1, that a tuple is offered.
     pub fn look_up(&mut self, offers: Offers, key: Base, level: Base, word: Word, bit: Bool) {
         let (values, count) = ([key.0, level.0, word.0], Count::Wire(bit.0));
         self.tuple(Tuple { space: offers.0, values, count, times: -Goldilocks::ONE, tree: None });
     }
 
-    /// A bit of the prover's choice.
+    /// A bit that the prover chooses.
     pub fn bit(&mut self) -> Bool {
         self.choice(Count::Bit)
     }
-    /// The same, for which an honest prover takes `hint` of these elements, and no free data.
+    /// The same, where an honest prover uses `hint` of these elements, and no free data.
     pub fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool {
         let bit = self.bit();
         self.hinted(bit.0, of, hint);
         bit
     }
-    /// An element of F of the prover's choice.
+    /// An element of F that the prover chooses.
     pub fn any(&mut self) -> Base {
         Base(self.choice(Count::Any).0)
     }
-    /// The same, for which an honest prover takes `hint` of these elements, and no free data.
+    /// The same, where an honest prover uses `hint` of these elements, and no free data.
     pub fn any_of(&mut self, of: &[Base], hint: Hint) -> Base {
         let any = self.any();
         self.hinted(any.0, of, hint);
@@ -372,7 +377,7 @@ impl<K: Extension> Builder<K> {
     pub fn check(&mut self, q: [Goldilocks; 3], a: Element, b: Element, c: Element, d: Element) {
         self.operation(q, [a, b, c].map(|x| x.0), Some(d.0));
     }
-    /// The element as a bit: demands that it be 0 or 1.
+    /// The element as a bit: demands that it is 0 or 1.
     pub fn boolean(&mut self, x: Base) -> Bool {
         let zero = self.zero().into();
         self.check([Goldilocks::ONE, -Goldilocks::ONE, Goldilocks::ZERO], x.into(), x.into(), zero, zero);
@@ -411,7 +416,7 @@ impl<K: Extension> Builder<K> {
     /// Element `i` of a word.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the word has no such element.
     pub fn limb(&mut self, word: Word, i: usize) -> Base {
         assert!(i < WORD, "a word has {WORD} elements");
         let (zero, one) = (self.zero().into(), self.one().into());
@@ -420,7 +425,7 @@ impl<K: Extension> Builder<K> {
         Base(self.dot(zero, &[word], &weights).0)
     }
 
-    /// Demands that elements of a word be 0.
+    /// Demands that elements of a word are 0.
     ///
     /// # Panics
     /// If the word has fewer.
@@ -440,10 +445,10 @@ impl<K: Extension> Builder<K> {
             self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], left, zero, zero, right);
         }
     }
-    /// Demands, where the bit is 1, that limbs of words equal others.
+    /// Demands, if the bit is 1, that limbs of words equal others.
     ///
     /// # Panics
-    /// Unless there are as many, at most four in a word.
+    /// Unless both have equally many limbs, at most four in a word.
     pub fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
         assert_eq!(left.len(), right.len(), "as many limbs");
         let zero = self.zero().into();
@@ -454,7 +459,8 @@ impl<K: Extension> Builder<K> {
             self.check([Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::ZERO], difference, bit, zero, zero);
         }
     }
-    /// At most as many limbs as K has coefficients, as an element of K: since limbs are elements of F, it says what each of them is.
+    /// At most as many limbs as K has coefficients, as an element of K: since limbs are elements of F, it determines
+    /// each of them.
     fn packed(&mut self, limbs: &[(Word, usize)]) -> Element {
         let zero: Element = self.zero().into();
         let mut sum = zero;
@@ -463,7 +469,7 @@ impl<K: Extension> Builder<K> {
             let mut weights = [zero; WORD];
             weights[limb] = self.unit(i);
             let mut taken = vec![limb];
-            // A limb that comes twice has two weights, hence two rows.
+            // A repeated limb has two weights, hence two rows.
             while let Some((i, &(_, limb))) = rest.next_if(|(_, (other, limb))| *other == word && !taken.contains(limb))
             {
                 weights[limb] = self.unit(i);
@@ -480,7 +486,8 @@ impl<K: Extension> Builder<K> {
         self.element(K::from_coefficients(&unit).expect("as many coefficients"))
     }
 
-    /// Three numbers of `width` bits each of an element. **For challenges alone**: an element below 2^32 - 1 has a second split.
+    /// Three numbers of `width` bits each from an element. **For challenges only**: an element below 2^32 - 1 has a
+    /// second split.
     ///
     /// # Panics
     /// Unless the tables have rows for this width.
@@ -489,8 +496,9 @@ impl<K: Extension> Builder<K> {
         let wire = self.bits(vec![mode.expect("a width of the tables")], element);
         [1, 2, 3].map(|port| Index { wire: Wire { port, ..wire }, width })
     }
-    /// Three numbers below 2^`width` of the prover's choice, for which an honest prover takes the bits of `hint` from 0, 21 and 42 on, and no free data. An
-    /// element may have a second split; that does not matter, since any three numbers will do.
+    /// Three numbers below 2^`width` that the prover chooses. An honest prover uses the bits of `hint` from 0, 21 and
+    /// 42 on, and no free data. An element may have a second split; this does not matter, since any three numbers are
+    /// allowed.
     ///
     /// # Panics
     /// Unless the tables have rows for this width.
@@ -498,8 +506,8 @@ impl<K: Extension> Builder<K> {
         let all = self.any_of(of, hint);
         self.indices(all, width).map(|index| Base(index.wire))
     }
-    /// Demands that bits of the element be 0. Exact for bits from N to 64, N at most 63, since the split is then unique; for others **for
-    /// challenges alone**, as [`Builder::indices`].
+    /// Demands that bits of the element are 0. Exact for bits from N to 64, N at most 63, since the split is then
+    /// unique; other bits are **for challenges only**, as for [`Builder::indices`].
     ///
     /// # Panics
     /// Unless the tables have rows for these bits.
@@ -507,7 +515,7 @@ impl<K: Extension> Builder<K> {
         let mode = self.tables.bits().zeros_mode(&bits);
         self.bits(vec![mode.expect("a range of the tables")], element);
     }
-    /// The element as a number below 2^N: demands it.
+    /// The element as a number below 2^N, which it demands.
     ///
     /// # Panics
     /// Unless N is at most 63 and the tables have rows for zeros from N to 64.
@@ -516,7 +524,7 @@ impl<K: Extension> Builder<K> {
         self.zeros(element, N..bits::COLUMNS);
         Bits(element.0)
     }
-    /// Demands an element below 2^63, and gives its limbs of 21 bits, lowest first.
+    /// Demands an element below 2^63, and returns its limbs of 21 bits, lowest first.
     ///
     /// # Panics
     /// Unless the tables have rows for indices of 21 bits and for zeros from 63 to 64.
@@ -529,16 +537,16 @@ impl<K: Extension> Builder<K> {
         let wire = self.bits(modes, element);
         [1, 2, 3].map(|port| Base(Wire { port, ..wire }))
     }
-    /// Hashes elements of the prover's choice by Plonky2's sponge, with a tag: the digest, and the words that hold the elements, four in
-    /// each. Limbs of the last word behind the last element are the sponge's. The free data are the elements, up to eight of them with
-    /// zeros behind them.
+    /// Hashes elements that the prover chooses by Plonky2's sponge, with a tag. Returns the digest, and the words that
+    /// hold the elements, four in each. Limbs of the last word after the last element belong to the sponge. The free
+    /// data are the elements; up to eight elements are followed by zeros.
     ///
     /// # Panics
-    /// Without an element.
+    /// If there are no elements.
     pub fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
         assert!(elements > 0, "an element to absorb");
         if elements <= RATE {
-            // One step is a hash.
+            // A single step is a hash.
             let tag = self.tag(tag);
             let (digest, words) = self.hash_free(tag);
             for (half, word) in words.into_iter().enumerate() {
@@ -555,7 +563,7 @@ impl<K: Extension> Builder<K> {
         while left > 0 {
             let absorbed = left.min(RATE);
             left -= absorbed;
-            // What is not overwritten stays: zeros in the first step.
+            // Elements that are not overwritten stay: zeros in the first step.
             for (half, (word, before)) in self.sponge_step(&mut steps, absorbed).into_iter().enumerate() {
                 let first = absorbed.saturating_sub(half * WORD).min(WORD);
                 match before {
@@ -570,14 +578,15 @@ impl<K: Extension> Builder<K> {
         }
         (steps.digest(), words)
     }
-    /// As [`Self::sponge`], for rows whose number of elements and tag the circuit does not depend on. There are `steps` blocks of eight elements, of which the
-    /// last has one element for each bit of `used` that may be left out: they are its last ones. The free data are all elements; those left out are 0 in the first
-    /// block, and those of the state before in others.
+    /// As [`Self::sponge`], for rows where the circuit depends neither on the number of elements nor on the tag. There
+    /// are `steps` blocks of eight elements. Each bit of `used` stands for an element of the last block that may be
+    /// left out: these are its last elements. The free data are all elements; those left out are 0 in the first block,
+    /// and those of the state before in others.
     ///
-    /// The bits are no choice of the prover's: nothing demands that they are bits.
+    /// The bits must not be the prover's choice: nothing demands that they are bits.
     ///
     /// # Panics
-    /// Without a step, or with a bit for each element of a block.
+    /// If there are no steps, or one bit for each element of a block.
     pub fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
         assert!(steps > 0 && used.len() < RATE, "a last block with {} bits", used.len());
         let (digest, words, before) = if steps == 1 {
@@ -606,7 +615,7 @@ impl<K: Extension> Builder<K> {
         }
         (digest, words)
     }
-    /// Absorbs elements into a sponge: the two words of the step, and what was in their places.
+    /// Absorbs elements into a sponge: returns the two words of the step, and the words that they replaced.
     fn sponge_step(&mut self, steps: &mut Steps, absorbed: usize) -> [(Word, Option<Word>); 2] {
         let Steps { capacity, previous } = *steps;
         self.rows.sponges.push(Sponge { capacity, previous, absorbed });
@@ -671,7 +680,7 @@ impl<K: Extension> Builder<K> {
         self.done(Table::Bits, 0)
     }
 
-    /// The circuit: blocks are filled up, wires get their numbers.
+    /// The circuit: blocks are filled up, and wires get their numbers.
     ///
     /// # Panics
     /// If there are 2^20 - 64 permutations or more.
@@ -679,7 +688,7 @@ impl<K: Extension> Builder<K> {
         let blocks = self.rows.blocks();
         self.finish_in(blocks)
     }
-    /// The circuit with so many blocks of each table, so that circuits have one layout.
+    /// The circuit with these numbers of blocks for the tables, so that circuits have one layout.
     ///
     /// # Panics
     /// If there are more rows, or 2^20 - 64 permutations or more.

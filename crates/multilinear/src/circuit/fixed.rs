@@ -1,4 +1,4 @@
-//! Fixed columns: what rows are, and how often each wire is used.
+//! Fixed columns: the meaning of rows, and the number of uses of each wire.
 
 use std::collections::HashMap;
 
@@ -87,7 +87,7 @@ impl Fixed {
         for (i, word) in rows.constants.iter().enumerate() {
             this.row(Table::Constant, i)[..WORD].copy_from_slice(word);
         }
-        // What is used how often.
+        // The number of uses of each wire.
         for (wire, uses) in core::mem::take(&mut this.uses) {
             let column = match wire.table {
                 Table::Permutation => permutation::NUMBERS + usize::from(wire.port),

@@ -19,12 +19,13 @@ use evergrove_verifier::tables::{
 pub const BLOCK_WORDS: usize = 9;
 /// Halves of a block.
 pub const BLOCK_HALVES: usize = 34;
-/// Lanes of a stream that words go into, in a circle: 17 of a block, and one of the capacity, whose halves are zeros.
+/// Lanes of a stream that words are added to, in a circle: 17 of a block, and one of the capacity, whose halves are
+/// zeros.
 const STREAM_LANES: usize = 18;
 /// The last bit of the padding, in the last half of a block.
 pub const PADDING_END: u64 = 1 << 31;
 
-/// A lane of a state, by the row that it comes from.
+/// A lane of a state, by the row that defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lane {
     table: Table,
@@ -63,7 +64,7 @@ struct Rounds {
     lanes: [Lane; LANES],
     /// Which row of the permutation.
     index: usize,
-    /// All lanes that go out are used.
+    /// All outgoing lanes are used.
     rest: bool,
 }
 
@@ -78,13 +79,13 @@ struct Absorb {
 struct Plane {
     lanes: [Lane; 5],
     first: bool,
-    /// The lanes that go out are used.
+    /// The outgoing lanes are used.
     used: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Gate {
-    /// The first of five lanes with keys one after the other; none in a row that fills the last block.
+    /// The first of five lanes with consecutive keys; `None` in a row that fills the last block.
     first: Option<Lane>,
     bit: Wire,
 }
@@ -105,8 +106,9 @@ impl Rows {
 impl<K: Extension> Builder<K> {
     /// Keccak-256 of a message of `halves` numbers of 32 bits, each four bytes with the least significant first. Demands that they are below 2^32.
     ///
-    /// Each block of 34 halves is nine words: two elements of the ninth are demanded to be 0. So are elements of the last word behind the message to be the
-    /// padding, (1, 0, ..); words behind it are not given. The digest is two words of halves.
+    /// Each block of 34 halves is nine words: two elements of the ninth are demanded to be 0. Elements of the last word
+    /// after the message are demanded to be the padding, (1, 0, ..); words after it are not given. The digest is two
+    /// words of halves.
     ///
     /// # Panics
     /// Unless there are as many words as the halves take.
@@ -127,11 +129,11 @@ impl<K: Extension> Builder<K> {
         let blocks: Vec<[Word; BLOCK_WORDS]> = words.as_chunks().0.to_vec();
         self.keccak_blocks(&blocks)
     }
-    /// Keccak-256 of blocks of 34 halves, the last of which ends with a padding: the circuit sees to it. Demands that two elements behind each block are 0, and all
-    /// others below 2^32.
+    /// Keccak-256 of blocks of 34 halves. The circuit must ensure that the last block ends with a padding. Demands that
+    /// two elements after each block are 0, and all others below 2^32.
     ///
     /// # Panics
-    /// Without a block.
+    /// If there are no blocks.
     pub fn keccak_blocks(&mut self, blocks: &[[Word; BLOCK_WORDS]]) -> [Word; 2] {
         let full = blocks.len().checked_sub(1).expect("a block");
         let mut state = None;
@@ -144,8 +146,9 @@ impl<K: Extension> Builder<K> {
         digest(self.rows.keccak.planes.len() as u32 - 1)
     }
 
-    /// Keccak-256 of a stream of messages: the digest after each block, and a bit for each block but the first. The prover chooses the bits. Where one is 1, the block continues the
-    /// message of the block before it; where it is 0, the block begins a message.
+    /// Keccak-256 of a stream of messages: the digest after each block, and a bit for each block except the first. The
+    /// prover chooses the bits. If a bit is 1, the block continues the message of the block before it; if it is 0, the
+    /// block begins a message.
     ///
     /// A block is a list of words, each with the first of the two lanes that it is added to: see [`Builder::stream`].
     pub(super) fn keccak_stream(&mut self, blocks: &[Vec<(usize, Word)>]) -> (Vec<[Word; 2]>, Vec<Bool>) {
@@ -188,7 +191,7 @@ impl<K: Extension> Builder<K> {
             self.no_limbs(word, 2..WORD);
         }
     }
-    /// The word of the padding from this half of the last block on, where the message ends after `rest` halves.
+    /// The word of the padding from this half of the last block on, if the message ends after `rest` halves.
     fn padding(&mut self, first: usize, rest: usize) -> Word {
         let half = |half: usize| {
             let begin = u64::from(half == rest);
@@ -198,7 +201,7 @@ impl<K: Extension> Builder<K> {
         self.word(core::array::from_fn(|i| half(first + i)))
     }
 
-    /// The lanes of a state, of zeros without one, once a block is added.
+    /// The lanes of a state (zeros if there is none) after a block is added.
     fn absorb(&mut self, block: &[Word], state: Option<[Lane; LANES]>) -> [Lane; LANES] {
         let zero = self.zero().0;
         let nothing = self.absorb_word(zero, None)[0];
@@ -221,7 +224,8 @@ impl<K: Extension> Builder<K> {
         }
         [0, 1].map(|lane| Lane { table: Table::KeccakAbsorb, row, lane })
     }
-    /// Permutes lanes, and returns the first row of the result: five rows with all planes if `rest`, else one with the first plane.
+    /// Permutes lanes, and returns the first row of the result: five rows with all planes if `rest`, otherwise one row
+    /// with the first plane.
     fn permute_lanes(&mut self, mut lanes: [Lane; LANES], rest: bool) -> u32 {
         for lane in lanes {
             if lane.table == Table::KeccakAbsorb {
@@ -254,7 +258,7 @@ fn digest(row: u32) -> [Word; 2] {
     [0, 1].map(|port| Word(Wire { table: Table::KeccakPlane, port, row }))
 }
 
-/// Fills the last blocks: rows that use nothing and offer nothing, and content that is there already.
+/// Fills the last blocks with rows that use and offer nothing, and whose content is existing content.
 pub(super) fn pad<K: Extension>(b: &mut Builder<K>, missing: impl Fn(Table) -> usize) {
     let word = b.zero().0;
     let rows = &mut b.rows.keccak;

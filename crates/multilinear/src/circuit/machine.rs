@@ -18,7 +18,7 @@ pub struct InCircuit<'a, K> {
 }
 
 impl<'a, K: Extension> InCircuit<'a, K> {
-    /// With a transcript that begins with `tag`.
+    /// A machine with a transcript that begins with `tag`.
     pub fn new(builder: &'a mut Builder<K>, tag: Goldilocks) -> Self {
         let state = builder.tag(tag);
         Self { builder, state, left: Vec::new() }
@@ -28,10 +28,10 @@ impl<'a, K: Extension> InCircuit<'a, K> {
         self.builder
     }
 
-    /// Makes the state of the transcript, which took in words last, the digest of the public inputs.
+    /// Makes the state of the transcript, which absorbed words last, the digest of the public inputs.
     ///
     /// # Panics
-    /// If the circuit has such a digest already, or the state is not a hash of words.
+    /// If the circuit already has such a digest, or the state is not a hash of words.
     pub(crate) fn publish_claims(&mut self) {
         self.builder.publish_claims(self.state);
     }
@@ -122,7 +122,7 @@ impl<K: Extension> Machine for InCircuit<'_, K> {
             self.enter(state);
             elements.extend(part);
         }
-        // What fills the last half is zero.
+        // The elements that fill the last half are zero.
         for padding in elements.split_off(count) {
             let zero = self.builder.zero().into();
             self.assert_equal(padding, zero);

@@ -1,10 +1,12 @@
 //! Circuits: rows of the [tables](evergrove_verifier::tables), connected by wires.
 //!
-//! **What.** [`Builder`] makes rows and hands out typed wires ([`wires`]); [`Circuit`] is the result, with its fixed columns and its
-//! [`Layout`]; [`Circuit::witness`] fills the committed columns, and [`Witness::check`] says which constraint or wire does not hold.
+//! **What.** [`Builder`] makes rows and returns typed wires ([`wires`]). [`Circuit`] is the result, with its fixed
+//! columns and its [`Layout`]. [`Circuit::witness`] fills the committed columns, and [`Witness::check`] reports a
+//! constraint or wire that does not hold.
 //!
-//! **Free data** enters by hashing: a half of a permutation's input is a wire of the prover's choice, and a tuple's count may be a bit of its choice. A
-//! verifier puts whatever a proof consists of into a transcript, or checks that it hangs on a digest that was.
+//! **Free data** enters by hashing: the prover chooses a half of a permutation's input, which is a wire, and may choose
+//! a bit as the count of a tuple. A verifier puts all parts of a proof into a transcript, or checks that they hang on a
+//! digest that is in the transcript.
 
 mod arithmetic;
 mod builder;
@@ -44,7 +46,7 @@ pub struct Circuit<K> {
     /// Rows in the order in which they can be filled.
     order: Vec<(Table, u32)>,
     trees: Vec<Tree>,
-    /// Choices that follow from what is there, by rows of tuples.
+    /// Choices that follow from existing values, by rows of tuples.
     choices: HashMap<u32, Choice>,
     /// Rows of each table before padding.
     used: [usize; Table::ALL.len()],
@@ -63,7 +65,7 @@ impl<K: Extension> Circuit<K> {
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
-    /// Rows of a table, without those that fill its last block.
+    /// Rows of a table, without the rows that fill its last block.
     pub fn rows(&self, table: Table) -> usize {
         self.used[table as usize]
     }
@@ -72,7 +74,8 @@ impl<K: Extension> Circuit<K> {
         let width = self.tables.fixed(table);
         &self.fixed[table as usize][row * width..(row + 1) * width]
     }
-    /// Rows of tuples with choices that honest provers take from what is there: [`Builder::bit_of`], [`Builder::any_of`].
+    /// Rows of tuples with choices that honest provers derive from existing values: [`Builder::bit_of`],
+    /// [`Builder::any_of`].
     pub fn choices(&self) -> impl Iterator<Item = u32> {
         let mut rows: Vec<u32> = self.choices.keys().copied().collect();
         rows.sort_unstable();
@@ -121,7 +124,7 @@ impl Rows {
             Table::Constant => self.constants.len(),
             Table::Tuple => self.tuples.len(),
             Table::Sponge => self.sponges.len(),
-            // All numbers, where any is checked.
+            // All numbers, if any is checked.
             Table::Range if self.points.is_empty() && self.additions.is_empty() => 0,
             Table::Range => range::ROWS,
             Table::Point => self.points.len(),
@@ -151,11 +154,11 @@ enum Permutation {
     Idle,
 }
 
-/// What the digest of a hash row is besides a wire.
+/// The role of the digest of a hash row besides a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Nothing,
-    /// A leaf's before its last block: the next row alone reads it.
+    /// A leaf's digest before its last block: only the next row reads it.
     Part,
     /// The leaf at this index, on this level; an opening of this tree.
     Leaf {
@@ -170,7 +173,7 @@ enum End {
 struct Operation {
     q: [Goldilocks; 3],
     operands: [Wire; 3],
-    /// The wire that the result must be.
+    /// The wire that the result must equal.
     check: Option<Wire>,
 }
 
@@ -200,19 +203,19 @@ struct Tuple {
     /// Key, level, word.
     values: [Wire; 3],
     count: Count,
-    /// The count is used up (-1) or added (1), or stands for nothing (0).
+    /// The count is subtracted (-1), added (1), or ignored (0).
     times: Goldilocks,
-    /// Of a node or a root, its tree.
+    /// The tree, for a node or a root.
     tree: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Count {
-    /// A bit that is there.
+    /// An existing bit.
     Wire(Wire),
-    /// A bit of the prover's choice.
+    /// A bit that the prover chooses.
     Bit,
-    /// A number of the prover's choice.
+    /// A number that the prover chooses.
     Any,
     /// How often a root is used.
     Root,
@@ -220,14 +223,14 @@ enum Count {
     Uses,
 }
 
-/// What a prover fills in for a choice of its own.
+/// The value that a prover fills in for its own choice.
 #[derive(Clone, Debug)]
 struct Choice {
     of: Vec<Wire>,
     hint: Hint,
 }
 
-/// What an honest prover chooses, from elements that are there. It binds nothing: constraints do.
+/// The choice of an honest prover, from existing elements. It binds nothing; constraints do.
 pub type Hint = fn(&[Goldilocks]) -> Goldilocks;
 
 /// A point from its numbers.
@@ -237,7 +240,7 @@ struct PointRow {
     active: Wire,
 }
 
-/// Where the numbers of a point are.
+/// The places of the numbers of a point.
 #[derive(Clone, Debug)]
 enum PointNumbers {
     Words([Wire; point::NUMBERS.div_ceil(WORD)]),
@@ -257,6 +260,6 @@ struct Sponge {
     capacity: Wire,
     /// The step before.
     previous: Option<u32>,
-    /// Elements that the step absorbs, of the prover's choice.
+    /// Elements that the step absorbs, which the prover chooses.
     absorbed: usize,
 }

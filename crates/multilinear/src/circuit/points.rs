@@ -15,13 +15,14 @@ use evergrove_verifier::tables::point::{self, NUMBERS};
 use evergrove_verifier::tables::{Table, Tables, WORD, range};
 
 impl<K: Extension> Builder<K> {
-    /// The point with these coordinates where the bit is 1, and demands that there be one: seven numbers of 56 bits each, x first, the least significant ones
-    /// first, four in a word. What the last word has behind them may be anything. Where the bit is 0, the identity, whatever the numbers
-    /// are: an honest prover has those of a point, or zeros.
+    /// The point with these coordinates if the bit is 1, and a demand that there is such a point. There are seven
+    /// numbers of 56 bits for each coordinate, x first, the least significant first, four in a word. The rest of the
+    /// last word may be anything. If the bit is 0, it is the identity for all numbers: an honest prover has those of a
+    /// point, or zeros.
     pub fn point(&mut self, numbers: [Word; 4], active: Bool) -> Point {
         self.point_row(PointNumbers::Words(numbers.map(|word| word.0)), active)
     }
-    /// The same, of numbers that are wires of their own.
+    /// The same, for numbers that are separate wires.
     pub fn point_of(&mut self, numbers: [Base; NUMBERS], active: Bool) -> Point {
         self.point_row(PointNumbers::Apart(numbers.map(|number| number.0)), active)
     }
@@ -122,7 +123,7 @@ pub(super) fn fill<K: Extension>(tables: &Tables<K>, columns: &mut [Vec<Goldiloc
     }
 }
 
-/// Counts what is used of the numbers below 2^16.
+/// Counts the uses of the numbers below 2^16.
 pub(super) fn count<K: Extension>(tables: &Tables<K>, columns: &mut [Vec<Goldilocks>; Table::ALL.len()]) {
     let mut counts = vec![0_u64; range::ROWS];
     let mut any = false;
@@ -137,7 +138,7 @@ pub(super) fn count<K: Extension>(tables: &Tables<K>, columns: &mut [Vec<Goldilo
                 _ => addition::ranges(&mut Ground, row, &mut numbers),
             }
             for number in &numbers {
-                // What is out of range is a fault.
+                // A number out of range is a fault.
                 if let Some(count) = counts.get_mut(number.as_u64() as usize) {
                     *count += 1;
                 }

@@ -21,7 +21,7 @@ const PAIR_ROWS: usize = 2 * BLOCK_BYTES / bytes::ROW;
 pub struct Stream {
     /// The digest of the message up to each block, as two words of halves.
     pub digests: Vec<[Word; 2]>,
-    /// For each block but the first, whether it continues a message. The prover chooses the bits.
+    /// For each block except the first, whether it continues a message. The prover chooses the bits.
     pub goes_on: Vec<Bool>,
 }
 
@@ -57,10 +57,11 @@ impl Rows {
 impl<K: Extension> Builder<K> {
     /// Blocks of free bytes, 34 halves each: byte i of block b has the address 136 b + i, and sixteen zeros follow the last one.
     ///
-    /// A message is whole blocks: padding and length are for others to demand. A circuit has one stream.
+    /// A message is whole blocks: other parts of the circuit must demand padding and length. A circuit has at most one
+    /// stream.
     ///
     /// # Panics
-    /// Without a block, and for a second stream.
+    /// If there are no blocks, and for a second stream.
     pub fn stream(&mut self, blocks: usize) -> Stream {
         assert!(blocks > 0 && self.rows.stream.bytes == 0, "one stream of {blocks} blocks");
         let word = |row: u32, port: u8| Word(Wire { table: Table::Bytes, port, row });
@@ -146,7 +147,7 @@ impl<K: Extension> Filling<'_, K> {
             *bit = Goldilocks::new(halves[i / 32].as_u64() >> (i % 32) & 1);
         }
     }
-    /// What is at the address, and zeros where nothing is.
+    /// The bytes at the address, and zeros if there are none.
     pub(super) fn read(&mut self, row: usize) {
         let Read { address, what } = self.circuit.rows.stream.reads[row];
         let address = self.word(address)[0];
@@ -172,7 +173,7 @@ impl<K: Extension> Filling<'_, K> {
 }
 
 impl<K: Extension> super::Circuit<K> {
-    /// Counts anew what is read. For attacks that set addresses.
+    /// Counts the reads again. For attacks that set addresses.
     pub fn count_reads(&self, witness: &mut Witness) {
         let rows = &self.rows.stream;
         for row in 0..rows.bytes {
@@ -187,7 +188,7 @@ impl<K: Extension> super::Circuit<K> {
             };
             for &kind in kinds {
                 let (row, column) = bytes::place(kind, address);
-                // What is nowhere is a fault.
+                // A byte that exists nowhere is a fault.
                 if row < rows.bytes as u64 {
                     witness.row_mut(&self.tables, Table::Bytes, row as usize)[column] += Goldilocks::ONE;
                 }

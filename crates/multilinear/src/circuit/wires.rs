@@ -18,7 +18,7 @@ pub struct Word(pub(super) Wire);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element(pub(super) Wire);
 
-/// An element of F. Constraints see to it where a prover chooses it.
+/// An element of F. If a prover chooses it, constraints ensure this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(pub(super) Wire);
 
@@ -30,8 +30,8 @@ pub struct Bool(pub(super) Wire);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits<const N: usize>(pub(super) Wire);
 
-/// A hash that began with a constant: the only thing that may be hashed on. One with a beginning of the prover's choice would bind nothing, since
-/// the permutation can be inverted.
+/// A hash that began with a constant. Only such a hash may be continued: if the prover chose its beginning, it would
+/// bind nothing, since the permutation can be inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain(pub(super) Wire);
 
@@ -55,14 +55,14 @@ pub struct Offers(pub(super) evergrove_primitives::Goldilocks);
 pub struct Point(pub(super) [Wire; addition::WORDS]);
 
 impl Point {
-    /// The words of its limbs, those of x first.
+    /// The words of its limbs, starting with those of x.
     pub fn words(self) -> [Word; addition::WORDS] {
         self.0.map(Word)
     }
 }
 
 impl Chain {
-    /// The digest, as a word like any other.
+    /// The digest, as an ordinary word.
     pub fn digest(self) -> Word {
         Word(self.0)
     }

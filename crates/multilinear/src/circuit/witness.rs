@@ -22,7 +22,7 @@ pub struct Witness {
     columns: [Vec<Goldilocks>; Table::ALL.len()],
 }
 
-/// What does not hold.
+/// A condition that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A constraint of a row is not 0.
@@ -35,7 +35,7 @@ pub enum Fault {
         /// Which of the table's constraints.
         constraint: usize,
     },
-    /// A tuple is used and not defined, or not as often.
+    /// A tuple is used but not defined, or not equally often.
     #[error("the multiplicities of the tuple {tuple:?} sum to {count} and not to 0")]
     Tuple {
         /// The tuple.
@@ -45,13 +45,13 @@ pub enum Fault {
     },
 }
 
-/// Data of the prover's that ends too early or too late.
+/// The prover's data ends too early or too late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{given} elements of free data: the circuit takes {taken}")]
 pub struct InputError {
     /// Elements that were given.
     pub given: usize,
-    /// Elements that rows took, or tried to.
+    /// Elements that rows took, or tried to take.
     pub taken: usize,
 }
 
@@ -79,15 +79,15 @@ impl<K: Extension> Circuit<K> {
             .collect()
     }
 
-    /// The committed columns for free data: in the order of rows, four elements for each free half, and behind those of a leaf the
-    /// siblings on its path, from below, up to the cap or to a node on an earlier path.
+    /// The committed columns for free data: in the order of rows, four elements for each free half. After the elements
+    /// of a leaf come the siblings on its path, from below, up to the cap or to a node on an earlier path.
     ///
-    /// Checks are not checked: the columns of wrong data have a [`Fault`].
+    /// Does not evaluate the checks: the columns of wrong data have a [`Fault`].
     pub fn witness(&self, free: &[Goldilocks]) -> Result<Witness, InputError> {
         self.witness_with(free, &HashMap::new())
     }
-    /// The same for a prover that makes choices of its own in rows of tuples, in the place of what honest provers take: all that follows from
-    /// them is filled accordingly. For attacks.
+    /// The same for a prover that makes its own choices in rows of tuples, instead of those of honest provers.
+    /// Everything that follows from them is filled accordingly. For attacks.
     pub fn witness_with(&self, free: &[Goldilocks], chosen: &HashMap<u32, Goldilocks>) -> Result<Witness, InputError> {
         let columns = Table::ALL.map(|table| {
             let rows = self.layout.shape(table).map_or(0, |shape| shape.rows());
@@ -124,12 +124,14 @@ impl<K: Extension> Circuit<K> {
 }
 
 impl<K: Extension> Circuit<K> {
-    /// Fills what follows from coordinates, squares, slopes and flags in rows of points, as an honest prover does. For attacks that set those.
+    /// Fills the columns that follow from coordinates, squares, slopes and flags in rows of points, as an honest prover
+    /// does. For attacks that set those.
     pub fn fill_points(&self, witness: &mut Witness) {
         points::fill(&self.tables, &mut witness.columns);
         self.count_ranges(witness);
     }
-    /// Counts anew what is looked up of what tuples offer; of equal offers the first has all. For attacks that set those.
+    /// Counts the look-ups of offered tuples again; the first of equal offers has all of them. For attacks that set
+    /// those.
     pub fn count_offers(&self, witness: &mut Witness) {
         let width = self.tables.columns(Table::Tuple);
         let rows = &mut witness.columns[Table::Tuple as usize];
@@ -154,7 +156,7 @@ impl<K: Extension> Circuit<K> {
             }
         }
     }
-    /// Counts anew what is used of the numbers below 2^16. For attacks that set those.
+    /// Counts the uses of the numbers below 2^16 again. For attacks that set those.
     pub fn count_ranges(&self, witness: &mut Witness) {
         points::count(&self.tables, &mut witness.columns);
     }
@@ -171,17 +173,17 @@ impl Witness {
         let rows = |table| (&self.columns[table as usize][..], tables.columns(table));
         fill::stack::write_rows(layout.committed(), rows, elements);
     }
-    /// The committed columns of a row, to be changed.
+    /// The committed columns of a row, for changes.
     pub fn row_mut<K: Extension>(&mut self, tables: &Tables<K>, table: Table, row: usize) -> &mut [Goldilocks] {
         let width = tables.columns(table);
         &mut self.columns[table as usize][row * width..(row + 1) * width]
     }
 
-    /// The constraints of each row and the bus, exactly and one by one: what a proof says in one go.
+    /// Checks the constraints of each row and the bus, exactly and one by one; a proof shows them all at once.
     pub fn check<K: Extension>(&self, circuit: &Circuit<K>) -> Result<(), Fault> {
         self.faults(circuit).into_iter().next().map_or(Ok(()), Err)
     }
-    /// All that does not hold, row by row, then tuple by tuple.
+    /// All faults, row by row, then tuple by tuple.
     pub fn faults<K: Extension>(&self, circuit: &Circuit<K>) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut bus: HashMap<[u64; TUPLE], Goldilocks> = HashMap::new();
@@ -226,14 +228,15 @@ struct Node {
     uses: [u64; 2],
 }
 
-/// What is hashed to open a node. No wire has these digests, so those of all paths are hashed side by side, when all rows are filled.
+/// The hashes that open a node. No wire has these digests, so those of all paths are hashed side by side, when all rows
+/// are filled.
 #[derive(Debug)]
 struct Path {
-    /// The rows of a leaf's blocks, none for a node that wires say.
+    /// The rows of a leaf's blocks; empty for a node given by wires.
     blocks: Vec<usize>,
     /// The leaf's tag, or that node.
     start: [Goldilocks; WORD],
-    /// The nodes that no earlier path has: their places, and the side that this path comes from.
+    /// The nodes that are on no earlier path: their places, and the side from which this path comes.
     nodes: Vec<(Place, usize)>,
 }
 
@@ -265,7 +268,7 @@ pub(super) struct Filling<'a, K> {
 }
 
 impl<K: Extension> Filling<'_, K> {
-    /// The next elements of free data, zeros behind its end.
+    /// The next elements of free data, followed by zeros.
     pub(super) fn take<const N: usize>(&mut self) -> [Goldilocks; N] {
         let from = self.free.get(self.taken..).unwrap_or_default();
         self.taken += N;
@@ -275,7 +278,7 @@ impl<K: Extension> Filling<'_, K> {
         self.witness.row_mut(&self.circuit.tables, table, row)
     }
 
-    /// What a wire carries: its row is filled.
+    /// The value of a wire whose row is filled.
     pub(super) fn word(&self, wire: Wire) -> [Goldilocks; WORD] {
         let row = self.witness.row(&self.circuit.tables, wire.table, wire.row as usize);
         let element = |from: usize| {
@@ -424,7 +427,7 @@ impl<K: Extension> Filling<'_, K> {
         }
     }
 
-    /// A choice of the prover's: from what is there, or from the free data.
+    /// A choice of the prover: from existing values, or from the free data.
     fn choose(&mut self, row: usize) -> Goldilocks {
         let Some(Choice { of, hint }) = self.circuit.choices.get(&(row as u32)) else { return self.take::<1>()[0] };
         if let Some(chosen) = self.chosen.get(&(row as u32)) {
@@ -474,11 +477,11 @@ impl<K: Extension> Filling<'_, K> {
         }
     }
 
-    /// Climbs from a node to the first one that is there, or to the cap or the root, and says which it has passed. Their siblings are next in the
-    /// free data.
+    /// Climbs from a node to the first existing one, or to the cap or the root, and returns the nodes that it has
+    /// passed. Their siblings are next in the free data.
     fn open(&mut self, tree: usize, height: usize, mut index: u64) -> Vec<(Place, usize)> {
         let mut nodes = Vec::new();
-        // Not for ever, where the node is not below the root.
+        // Bounded, in case the node is not below the root.
         for level in (height..HEIGHTS).map(|height| height + 1) {
             if let Some(root) = self.roots.get_mut(&tree)
                 && (root.height, root.index) == (level - 1, index)
@@ -533,7 +536,7 @@ impl<K: Extension> Filling<'_, K> {
                 caps.insert((tree, index), node.uses);
                 continue;
             }
-            // A tree of wires may have more than there is room for: what is missing is a fault.
+            // A tree of wires may have more nodes than there is room for: the missing ones are a fault.
             let Some(row) = idle.next() else { break };
             let columns = self.columns(Table::Permutation, row);
             columns[..WIDTH].copy_from_slice(&join(node.halves, [Goldilocks::ZERO; WORD]));

@@ -1,4 +1,4 @@
-//! The fractions of the bus, added up in a binary tree, and the sumchecks from its root to the leaves: in lanes.
+//! The fractions of the bus, added in a binary tree, and the sumchecks from its root to the leaves: in lanes.
 //!
 //! **Places.** Eight neighbours are a *group*: the first coefficients of the first value of all eight, then the second ones, and so on. The
 //! children of node x of a layer are x and x + half, hence neighbours of neighbours, and the highest variable is bound first.
@@ -22,7 +22,7 @@ use evergrove_verifier::tables::{BLOCK, Layout};
 
 /// Groups that a task takes.
 const TASK: usize = 128;
-/// Nodes of a layer below which it is summed up one by one.
+/// Layers with fewer nodes are summed one by one.
 const SMALL: usize = 4 * LANES;
 
 /// The numerators and denominators of all places, by group: one row of numerators, D of denominators.
@@ -128,8 +128,8 @@ fn product<L: Lanes>(lanes: L, factors: &[&[[Goldilocks; LANES]]], i: usize) -> 
     product
 }
 
-/// The tree's layers from its leaves on, each of groups (p, q); and the sumchecks: the point of the leaves. `public` is the denominator of the tuple that
-/// nothing uses.
+/// Computes the tree's layers from its leaves on, each of groups (p, q), and the sumchecks. Returns the point of the
+/// leaves. `public` is the denominator of the tuple that nothing uses.
 pub(super) fn prove<K: Extension>(isa: Isa, t: &mut Writer<K>, leaves: Leaves, public: K, memory: &Memory) -> Vec<K> {
     let width = 2 * K::DEGREE;
     let variables = (leaves.0.len() / (1 + K::DEGREE)).ilog2() as usize;
@@ -174,7 +174,7 @@ pub(super) fn prove<K: Extension>(isa: Isa, t: &mut Writer<K>, leaves: Leaves, p
         let values: Vec<[K; 4]> = values.collect();
         point = small(t, values, lambda, &point, Vec::new());
     }
-    // Of the whole layers the last one is the first of `top`.
+    // The last of the whole layers is the first of `top`.
     layers.pop().into_iter().for_each(|layer| memory.give(layer));
     for (layer, stride) in layers.into_iter().rev().map(|layer| (layer, width)).chain([(leaves.0, 1 + K::DEGREE)]) {
         let lambda = t.challenge();
@@ -189,7 +189,7 @@ fn pairs<K: Extension>(groups: &[[Goldilocks; LANES]]) -> Vec<[K; 2]> {
     values::<K, 2>(groups)
 }
 
-/// Groups as values, N to a place.
+/// Groups as values, N for each place.
 fn values<K: Extension, const N: usize>(groups: &[[Goldilocks; LANES]]) -> Vec<[K; N]> {
     let element = |group: &[[Goldilocks; LANES]], i: usize, lane: usize| {
         let coefficients: Vec<Goldilocks> = (0..K::DEGREE).map(|d| group[i * K::DEGREE + d][lane]).collect();
@@ -221,7 +221,7 @@ fn load<K: Extension, L: Lanes>(
     }
 }
 
-/// Sums of fractions: nodes of a layer from those below.
+/// Sums of fractions: the nodes of a layer from those below.
 struct Add<'a, K> {
     from: &'a [[Goldilocks; LANES]],
     stride: usize,
@@ -285,7 +285,7 @@ fn large<K: Extension>(
         };
         let message = if let Some(&challenge) = bound.last() {
             let mut next = memory.take(count * width * LANES);
-            // The two halves of what is bound are the two halves of the next variable's lines.
+            // The two halves of the bound values are the two halves of the next variable's lines.
             let (low, high) = groups_mut(&mut next).split_at_mut(count / 2 * width);
             let parts = low.par_chunks_mut(TASK * width).zip(high.par_chunks_mut(TASK * width));
             let message = tasks
@@ -317,9 +317,9 @@ fn large<K: Extension>(
     small(t, low.iter().zip(high).map(line).collect(), lambda, point, bound)
 }
 
-/// Where a, q1, p1, q0 of the nodes are.
+/// The places of a, q1, p1, q0 of the nodes.
 enum Values<'a, K> {
-    /// In a layer, of so many groups a half.
+    /// In a layer, with this many groups in each half.
     Layer { layer: &'a [[Goldilocks; LANES]], stride: usize, half: usize, lambda: K },
     /// One after the other.
     Bound(&'a [[Goldilocks; LANES]]),
@@ -365,7 +365,7 @@ trait Lines<K: Extension> {
     fn get<L: Lanes>(&mut self, lanes: L, i: usize, group: usize) -> [[<K::On<L> as FieldLanes>::V; 4]; 2];
 }
 
-/// Between the halves of values of so many groups.
+/// Between the halves of values of this many groups.
 struct Unbound<'a, K> {
     from: Values<'a, K>,
     groups: usize,
@@ -378,10 +378,10 @@ impl<K: Extension> Lines<K> for Unbound<'_, K> {
     }
 }
 
-/// The same, of values that are bound here, and kept.
+/// The same, for values that are bound here, and kept.
 struct Bound<'a, K> {
     from: Values<'a, K>,
-    /// Groups when they are bound.
+    /// Groups after binding.
     groups: usize,
     challenge: K,
     /// This task's part of either half.
@@ -444,7 +444,8 @@ impl<K: Extension, S: Lines<K>> Kernel for Sum<'_, K, S> {
     }
 }
 
-/// The rounds that are left of a sumcheck, one value at a time: the point of the layer below. `bound` are the challenges so far.
+/// The remaining rounds of a sumcheck, one value at a time: the point of the layer below. `bound` are the challenges so
+/// far.
 fn small<K: Extension>(
     t: &mut Writer<K>,
     mut values: Vec<[K; 4]>,

@@ -1,7 +1,8 @@
-//! Several claims about fixed columns become one: the messages that [`reduce`](evergrove_verifier::argument::reduce) reads.
+//! Reduces several claims about fixed columns to one: the messages that
+//! [`reduce`](evergrove_verifier::argument::reduce) reads.
 //!
-//! As in openings, the weights of a claim are a product of one within a chunk of 512 places and one of the chunk: rounds over chunks work on
-//! sums, and one pass folds them.
+//! As in openings, the weights of a claim are a weight within a chunk of 512 places times a weight of the chunk: rounds
+//! over chunks work on sums, and one pass folds the chunks.
 
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
@@ -13,16 +14,16 @@ use crate::writer::Writer;
 use evergrove_verifier::argument::{Claim, FixedClaim, Reduced, counts, observe_claims, tags};
 use evergrove_verifier::tables::{BLOCK, BLOCK_LOG};
 
-/// The proof, and the claim that is left.
+/// The proof, and the remaining claim.
 ///
 /// # Panics
-/// If a claim's point has not a coordinate for each variable.
+/// If a claim's point does not have a coordinate for each variable.
 pub fn reduce<K: Extension>(key: &Key<K>, claims: &[Claim<K>]) -> (Vec<Goldilocks>, Reduced<K>) {
     let mut t = Writer::<K>::new(tags::CLAIMS);
     t.observe(&[key.digest(), counts(key.parameters(), claims)]);
     t.observe_elements(&observe_claims(claims));
     let theta = t.challenge();
-    // Of each claim the sums of chunks, the weights of chunks, and those within.
+    // For each claim the sums of chunks, the weights of chunks, and the weights within.
     let mut power = K::ONE;
     let mut sums = Vec::with_capacity(claims.len());
     let mut within = Vec::with_capacity(claims.len());

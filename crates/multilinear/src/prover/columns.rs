@@ -1,4 +1,4 @@
-//! Where the columns of a block are.
+//! The places of the columns of a block.
 
 use evergrove_primitives::Goldilocks;
 
@@ -16,7 +16,7 @@ pub(super) struct Columns<'a> {
     /// 0, 1, 2, ...
     numbers: &'a [Goldilocks],
     ones: &'a [Goldilocks; BLOCK],
-    /// Of each column the place of its first block, and from block to block.
+    /// For each column the place of its first block, and the distance from block to block.
     places: [Vec<(usize, usize)>; 2],
 }
 
@@ -55,7 +55,7 @@ impl<'a> Columns<'a> {
         };
         from.first_chunk().expect("a chunk of a block")
     }
-    /// Of the sums of all chunks of a stack, those of each column: its value, for the weights of blocks.
+    /// The value of each column, from the sums of all chunks of a stack, for the weights of blocks.
     pub(super) fn values<K: Extension>(&self, committed: bool, sums: &[K], blocks: &[K]) -> Vec<K> {
         let places = &self.places[usize::from(!committed)];
         let value = |&(start, step): &(usize, usize)| -> K {

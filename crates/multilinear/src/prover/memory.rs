@@ -1,22 +1,23 @@
-//! Memory that is kept from proof to proof.
+//! Memory that is reused from proof to proof.
 
 use std::sync::{Mutex, PoisonError};
 
 use evergrove_primitives::Goldilocks;
 
-/// Buffers for what a proof works on, which later proofs take over. New memory would be cleared page by page, on one thread.
+/// Buffers for the data of a proof, which later proofs reuse. New memory would be cleared page by page, on one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Memory(Mutex<Vec<Vec<Goldilocks>>>);
 
-/// Smaller buffers are made anew.
+/// Smaller buffers are not reused.
 const SMALL: usize = 1 << 13;
-/// What a buffer holds in builds for tests: a value that somebody reads before it is written is wrong, and not a zero by chance.
+/// The content of a buffer in builds for tests: a value that is read before it is written is then wrong, and not zero
+/// by chance.
 const JUNK: Goldilocks = Goldilocks::new(0x6a75_6e6b);
-/// A buffer may have so many times the room that is needed.
+/// The greatest size of a buffer, as a multiple of the size that is needed.
 const ROOM: usize = 4;
 
 impl Memory {
-    /// A buffer of so many elements, **whose values are those of earlier proofs**: whoever takes it writes all of it.
+    /// A buffer of this many elements, **whose values are those of earlier proofs**: the caller must write all of it.
     pub(crate) fn take(&self, len: usize) -> Vec<Goldilocks> {
         let fits = |buffer: &&Vec<Goldilocks>| (len..=ROOM * len).contains(&buffer.capacity());
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

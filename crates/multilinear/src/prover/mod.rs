@@ -1,8 +1,8 @@
 //! The prover of any circuit: the bytes of [`reference`](mod@crate::reference), in lanes and on all threads.
 //!
-//! **What.** [`Prover`] keeps what proofs of one circuit share; [`Prover::prove`] takes a witness. Its steps are those of the protocol: the stack is
-//! committed to ([`whir`]), the bus is added up and its sums are proven (`bus`), one sumcheck goes over the rows of all
-//! tables (`rows`), the stack is opened.
+//! **What.** [`Prover`] keeps the data that proofs of one circuit share; [`Prover::prove`] takes a witness. Its steps
+//! are those of the protocol: it commits to the stack ([`whir`]), adds up the bus and proves the sums (`bus`), runs one
+//! sumcheck over the rows of all tables (`rows`), and opens the stack.
 
 mod bus;
 mod claims;
@@ -32,19 +32,19 @@ use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, PUBLIC, TUPLE, WORD};
 use memory::Memory;
 use polynomial::Symbolic;
 
-/// What proofs of a circuit share.
+/// The data that proofs of a circuit share.
 #[derive(Debug)]
 pub struct Prover<K> {
     parameters: Parameters<K>,
     /// The stack of fixed columns.
     fixed: Vec<Goldilocks>,
-    /// Of each table with rows.
+    /// For each table with rows.
     symbols: Vec<Symbolic>,
     numbers: Vec<Goldilocks>,
     shared: Arc<Shared>,
 }
 
-/// What proofs of both circuits of a key share.
+/// The data that proofs of both circuits of a key share.
 #[derive(Debug)]
 struct Shared {
     oracles: Oracles,
@@ -64,7 +64,8 @@ pub enum Step {
     Opening,
 }
 
-/// A field that proofs are over. Its prover is compiled in this crate, once, and not wherever it is used: that takes a minute.
+/// A field for proofs. Its prover is compiled once in this crate, and not in every crate that uses it: that takes a
+/// minute.
 pub trait ProofField: Extension {
     /// [`Prover::write`].
     fn write(
@@ -98,19 +99,19 @@ proof_field!(Quadratic);
 proof_field!(Cubic);
 
 impl<K: ProofField> Prover<K> {
-    /// Of a circuit that has the tables and the layout of the parameters.
+    /// The prover of a circuit that has the tables and the layout of the parameters.
     ///
     /// # Panics
-    /// If it does not.
+    /// If the circuit does not have them.
     pub fn new(circuit: &Circuit<K>, parameters: &Parameters<K>) -> Self {
         let shared = Shared { oracles: Oracles::new(parameters.schedule()), memory: Memory::default() };
         Self::sharing(circuit, parameters, Arc::new(shared))
     }
 
-    /// The prover of another circuit of the same parameters, with which this one shares its memory.
+    /// The prover of another circuit of the same parameters, which shares the memory of this one.
     ///
     /// # Panics
-    /// If the circuit has not their tables and layout.
+    /// If the circuit does not have their tables and layout.
     pub fn beside(&self, circuit: &Circuit<K>) -> Self {
         Self::sharing(circuit, &self.parameters, Arc::clone(&self.shared))
     }
@@ -126,7 +127,7 @@ impl<K: ProofField> Prover<K> {
         Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers, shared }
     }
 
-    /// A proof that [`verify`](evergrove_verifier::argument::verify) reads. A witness that does not hold gives one that it refuses.
+    /// A proof for [`verify`](evergrove_verifier::argument::verify). A proof from an invalid witness is refused.
     pub fn prove(&self, statement: &Statement<Word, bool>, witness: &Witness) -> Vec<Goldilocks> {
         self.prove_on(Isa::detect(), statement, witness)
     }
@@ -139,8 +140,8 @@ impl<K: ProofField> Prover<K> {
         self.write(isa, Writer::new(tags::TRANSCRIPT), statement, witness, &mut |_| ())
     }
 
-    /// [`Prover::prove_on`] into a proof that has no element yet, and whose transcript is that of a proof at its beginning. Says when each
-    /// step has ended; they follow each other without a gap.
+    /// [`Prover::prove_on`] into a proof that has no elements yet, and whose transcript is at its beginning. Reports
+    /// the end of each step; steps follow each other without a gap.
     ///
     /// # Panics
     /// If this CPU lacks the instruction set.

@@ -1,8 +1,9 @@
-//! Constraints and ports as polynomials in a table's columns, found by running the one piece of code that defines them on symbols.
+//! Constraints and ports as polynomials in a table's columns, found by running the code that defines them on symbols.
 //!
-//! A prover does not run a table's constraints row by row: it collects the terms of all constraints and ports by their products of columns, once
-//! a proof, and what is left is a sum of few products of one or two columns and a linear form ([`Sum`]). Constraints of a degree above
-//! three are not collected: those of permutations are seventh powers ([`Combined`]), and those of queries, which are few, are a list of steps ([`Program`]).
+//! A prover does not run a table's constraints row by row. Once for each proof, it collects the terms of all
+//! constraints and ports by their products of columns. The result is a sum of few products of one or two columns and a
+//! linear form ([`Sum`]). Constraints of a degree above three are not collected: those of permutations are seventh
+//! powers ([`Combined`]), and the few constraints of queries are a list of steps ([`Program`]).
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ use evergrove_verifier::tables::{Port, Row, TUPLE, Table, Tables};
 /// A column of a table: committed ones, then fixed ones, then the row's number, then 1.
 pub(super) type Variable = u16;
 
-/// A product of at most three columns, in order; [`NONE`] behind them.
+/// A product of at most three columns, in order, followed by [`NONE`].
 pub(super) type Monomial = [Variable; 3];
 
 /// No column.
@@ -34,7 +35,7 @@ pub(super) struct Symbolic {
     /// `None` for a degree above three.
     constraints: Vec<Option<Polynomial<Goldilocks>>>,
     ports: Vec<Symbols>,
-    /// The constraints of a higher degree, but for those of permutations.
+    /// The constraints of a higher degree, except those of permutations.
     program: Program,
     one: Variable,
 }
@@ -56,7 +57,7 @@ struct Symbols {
 }
 
 impl Symbolic {
-    /// Of a table whose ports begin at these places.
+    /// For a table whose ports begin at these places.
     pub(super) fn new<K: Extension>(tables: &Tables<K>, table: Table, places: &[Goldilocks]) -> Self {
         let (width, fixed) = (tables.columns(table), tables.fixed(table));
         let mut f = Arena { values: Vec::new(), steps: Vec::new(), one: (width + fixed + 1) as Variable };
@@ -102,7 +103,8 @@ impl Symbolic {
         (multiplicity.clone(), denominator)
     }
 
-    /// What is summed for a row: its ports by the weights of their places, its constraints times `power` and higher powers of lambda.
+    /// The summand of a row: its ports weighted by their places, its constraints times `power` and higher powers of
+    /// lambda.
     /// `power` becomes that of the next table.
     pub(super) fn sum<K: Extension>(&self, places: &[K], bus: &Bus<K>, power: &mut K) -> Sum<K> {
         let mut terms = Polynomial::new();
@@ -161,7 +163,7 @@ pub(super) struct Sum<K> {
     pub(super) shifts: Vec<Goldilocks>,
     /// Columns that are factors of products.
     pub(super) factors: Vec<Variable>,
-    /// Linear forms; the first one stands by itself.
+    /// Linear forms; the first one is a separate term.
     pub(super) forms: Vec<Vec<(Variable, K)>>,
     pub(super) products: Vec<Product>,
     pub(super) program: Program,
@@ -178,7 +180,7 @@ pub(super) struct Product {
 }
 
 impl<K: Extension> Sum<K> {
-    /// Collects the terms, which are in order: what occurs in most products becomes a factor first.
+    /// Collects the terms, which are in order: the column that occurs in most products becomes a factor first.
     fn collect(&mut self, mut terms: Terms<K>, first: Option<usize>) {
         while let Some(variable) = most_frequent(&terms) {
             let factor = self.factors.iter().position(|&other| other == variable).unwrap_or_else(|| {
@@ -246,10 +248,11 @@ fn product(a: Monomial, b: Monomial) -> Option<Monomial> {
     all.try_into().ok()
 }
 
-/// The [`Algebra`] of polynomials of degree three at most: values are numbers of polynomials, `None` for one of a higher degree.
+/// The [`Algebra`] of polynomials of degree at most three: values are numbers of polynomials, `None` for a polynomial
+/// of higher degree.
 struct Arena {
     values: Vec<Option<Rc<Polynomial<Goldilocks>>>>,
-    /// How each of them was made.
+    /// The steps that made each of them.
     steps: Vec<Step>,
     one: Variable,
 }
@@ -259,7 +262,7 @@ enum Step {
     Zero,
     Column(Variable),
     Combine([Goldilocks; 3], [usize; 3]),
-    /// A sum of products, which no program has.
+    /// A sum of products, which programs do not have.
     Products,
 }
 
@@ -317,7 +320,7 @@ impl Arena {
     }
 }
 
-/// The operands that the coefficients are not 0 for.
+/// The operands whose coefficients are not 0.
 fn operands_of([q0, q1, q2]: &[Goldilocks; 3], &[a, b, c]: &[usize; 3]) -> impl Iterator<Item = usize> {
     let zero = Goldilocks::ZERO;
     [(*q0 != zero || *q1 != zero, a), (*q0 != zero, b), (*q2 != zero, c)]
@@ -364,7 +367,7 @@ impl Algebra for Arena {
         coefficients.iter().zip(values).fold(zero, |sum, (&k, &value)| self.add_scaled(sum, k, value))
     }
     fn products(&mut self, a: &[usize], b: &[usize]) -> usize {
-        // Many, of a low degree: one polynomial in the place of one for each step.
+        // Many, of a low degree: one polynomial instead of one for each step.
         let mut sum = Polynomial::new();
         for (&a, &b) in a.iter().zip(b) {
             let [a, b] = [a, b].map(|value| self.values[value].clone().expect("a factor of degree one or two"));

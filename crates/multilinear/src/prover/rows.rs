@@ -1,16 +1,17 @@
 //! The sumcheck over rows, in lanes.
 //!
-//! **Places.** While variables within a block are left, each block of a table has a *tile*: its values one after the other, of each
-//! the first coefficients of its rows, then the second ones. At [`SMALL`] rows the tiles of a table become one, in which the rows of all
-//! blocks with one number are neighbours. When one row a block is left, values are few and the rounds go on one by one.
+//! **Places.** While variables within a block are left, each block of a table has a *tile*: its values one after the
+//! other, for each value the first coefficients of its rows, then the second ones. At [`SMALL`] rows the tiles of a
+//! table become one, in which the rows with the same number in all blocks are neighbours. When one row of each block is
+//! left, there are few values, and the rounds continue one by one.
 //!
-//! **Values** of a row are those that the polynomial of the table is made of ([`Sum`]): what is raised to the seventh power, factors, forms,
-//! and what a program reads. Forms take the place of most columns.
+//! **Values** of a row are those in the polynomial of the table ([`Sum`]): columns that are raised to the seventh
+//! power, factors, forms, and columns that a program reads. Forms replace most columns.
 //!
-//! **A pass** binds the challenge of the round before and sums the coefficients of the next message.
-//! On the line a + d X the coefficient of X^k in the seventh power is binomial(7, k) a^(7-k) d^k, and all of them are products of one of mu a^3, mu a^2
-//! d, mu a d^2, mu d^3 with one of a^4 and d^4: ten products a column in place of some thirty for the values at seven points. Products of
-//! factors and a form have three coefficients. A program is run at eight points.
+//! **A pass** binds the challenge of the round before and sums the coefficients of the next message. On the line a + d
+//! X the coefficient of X^k in the seventh power is binomial(7, k) a^(7-k) d^k. All of these are products of one of mu
+//! a^3, mu a^2 d, mu a d^2, mu d^3 with one of a^4 and d^4: ten products for each column, instead of some thirty for
+//! the values at seven points. Products of factors and a form have three coefficients. A program runs at eight points.
 
 use evergrove_kernels::mle::eq_table_vec;
 use evergrove_kernels::sumcheck::reference::interpolate;
@@ -29,22 +30,22 @@ use evergrove_verifier::algebra::combine;
 use evergrove_verifier::poseidon::SBOXES;
 use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, DEGREE};
 
-/// Rows of a tile from which on the tiles of a table are one: pairs of rows fill one vector.
+/// Rows of a tile at which the tiles of a table become one: pairs of rows fill one vector.
 const SMALL: usize = 2 * LANES;
 
-/// Coefficients of a product of factors and a form, but for the constant one.
+/// Coefficients of a product of factors and a form, except the constant one.
 const LOW: usize = 3;
 
 /// binomial(7, k) for k = 1, ..., 7.
 const BINOMIALS: [u32; DEGREE] = [7, 21, 35, 35, 21, 7, 1];
 
-/// Seventh powers are summed up without a carry between them.
+/// Seventh powers are summed without carries between them.
 const _: () = assert!(SBOXES <= <GoldilocksLanes<Portable> as FieldLanes>::TERMS);
 
-/// Sums of a pass: of seventh powers without their binomials, of products, of what a program gives at 0, 1, ....
+/// Sums of a pass: of seventh powers without their binomials, of products, of the results of a program at 0, 1, ....
 type Sums<T> = ([T; DEGREE], [T; LOW], [T; DEGREE + 1]);
 
-/// The rounds. What is left is the point.
+/// Runs the rounds. Returns the point.
 pub(super) fn prove<K: Extension>(
     isa: Isa,
     t: &mut Writer<K>,
@@ -101,9 +102,9 @@ struct State<'a, K> {
 enum Values {
     /// In the stacks, and the forms of each block.
     Columns(Vec<Goldilocks>),
-    /// In tiles of so many rows, one for each block.
+    /// In tiles of this many rows, one for each block.
     Tiles(Vec<Goldilocks>, usize),
-    /// In one tile: of each value the rows, of each row the blocks, filled up to a multiple of [`LANES`].
+    /// In one tile: for each value the rows, for each row the blocks, filled up to a multiple of [`LANES`].
     Together(Vec<Goldilocks>, usize),
 }
 
@@ -131,7 +132,7 @@ impl<'a, K: Extension> State<'a, K> {
         Self { isa, columns, sum, weights, values: Values::Columns(forms) }
     }
 
-    /// Columns that are read as they are, in the order of values: powers, factors, those of the program.
+    /// Columns that are read unchanged, in the order of values: powers, factors, those of the program.
     fn raw(&self) -> impl Iterator<Item = Variable> {
         let Sum { powers, factors, program, .. } = &self.sum;
         (0..powers.len() as Variable).chain(factors.iter().copied()).chain(program.columns.iter().copied())
@@ -234,7 +235,7 @@ impl<'a, K: Extension> State<'a, K> {
         dispatch_on(self.isa, Run { sum: &self.sum, from, first, within, half })
     }
 
-    /// A pass over the tile of all blocks, of so many rows a block before it.
+    /// A pass over the tile of all blocks, which had this many rows for each block before the pass.
     fn small(&self, values: &[Goldilocks], before: usize, within: &[K], challenge: K) -> (Sums<K>, Option<Values>) {
         let (blocks, width) = (self.stride(), self.width());
         let rows = before / 2 * blocks;
@@ -250,7 +251,7 @@ impl<'a, K: Extension> State<'a, K> {
         self.columns.shape.blocks().next_multiple_of(LANES)
     }
 
-    /// When the last variable within blocks is bound.
+    /// Called when the last variable within blocks is bound.
     fn blocks(self, challenge: K, memory: &Memory) -> Blocks<'a, K> {
         let Values::Together(values, rows) = &self.values else { unreachable!("nine rounds are over") };
         assert_eq!(*rows, 2, "rows of a block before the last variable is bound");
@@ -463,7 +464,7 @@ impl<K: Extension> Source<K> for Tile<'_> {
     }
 }
 
-/// Products of factors and forms, on the lines from rows to those `half` behind them.
+/// Products of factors and forms, on the lines from rows to those `half` rows later.
 struct Products<'a, K, S> {
     sum: &'a Sum<K>,
     from: &'a S,
@@ -587,7 +588,8 @@ impl<K: Extension> Kernel for Run<'_, K> {
     }
 }
 
-/// The sums of a vector of lines, times its weights, into `totals`: at most 64 products for each, far below what a sum holds.
+/// Adds the sums of a vector of lines, times its weights, to `totals`: at most 64 products for each, far fewer than a
+/// sum holds.
 #[inline(always)]
 fn weigh<A: FieldLanes, const N: usize>(f: A, sums: [A::Sum; N], weight: A::V, i: usize, totals: &mut [A::Sum; N]) {
     let weight = f.term(weight.into());

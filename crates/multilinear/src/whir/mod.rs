@@ -1,9 +1,10 @@
-//! The prover of openings: a stack of columns is committed to, and the sum of its columns' values at a point, times powers of eta, is
-//! proven. [`verifier`](crate::verifier) checks it.
+//! The prover of openings: commits to a stack of columns, and proves the sum of its columns' values at a point, times
+//! powers of eta. [`verifier`](crate::verifier) checks it.
 //!
-//! **Weights.** The weight of a place of the stack is eq over the row within its block, times one factor for each *chunk* of 512 places (a
-//! column of a block). So one pass over the stack takes the sum of each chunk, and the rounds that bind the columns of the matrix work on
-//! chunks alone; a second pass folds the matrix, whose weights are then a product again.
+//! **Weights.** The weight of a place of the stack is eq over the row within its block, times one factor for each
+//! *chunk* of 512 places (a column of a block). So one pass over the stack computes the sum of each chunk, and the
+//! rounds that bind the columns of the matrix work on chunks alone. A second pass folds the matrix, whose weights are
+//! then again a product.
 //!
 //! **Queries** weigh c z^x at place x = hi 2^k + lo: for all of them together a product of two matrices, (c z^(hi 2^k)) and (z^lo).
 
@@ -26,8 +27,9 @@ use evergrove_verifier::argument::{Round, Schedule, tags};
 use evergrove_verifier::key::chunk_weights;
 use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, Shape, Stack, Table, query};
 
-/// What the openings of one schedule share: domains, and the memory of oracles, which is kept for the next opening. New memory would be cleared
-/// page by page, a tenth of a proof's time. There is as much of it as openings that were made at a time.
+/// The data that the openings of one schedule share: domains, and the memory of oracles, which is kept for the next
+/// opening. New memory would be cleared page by page, which takes a tenth of a proof's time. There is as much memory as
+/// the greatest number of simultaneous openings needs.
 #[derive(Debug)]
 pub struct Oracles {
     schedule: Schedule,
@@ -68,7 +70,7 @@ impl Oracles {
     }
 }
 
-/// A stack that is committed to.
+/// A committed stack.
 #[derive(Debug)]
 pub struct Commitment<'a> {
     oracles: &'a Oracles,
@@ -77,7 +79,7 @@ pub struct Commitment<'a> {
     oracle: Oracle,
 }
 
-/// A commitment that is in a transcript, and the points outside the domain that it was sampled at.
+/// A commitment in a transcript, and the points outside the domain at which it was sampled.
 #[derive(Debug)]
 pub struct Sent<'a, K> {
     commitment: Commitment<'a>,
@@ -88,7 +90,7 @@ pub struct Sent<'a, K> {
 /// Commits to the elements of a stack, in the order of places. [`Commitment::send`] puts the cap into a transcript.
 ///
 /// # Panics
-/// Unless there are as many elements as the stack has, at most [`Schedule::width`] columns of them.
+/// Unless the number of elements is that of the stack, with at most [`Schedule::width`] columns.
 pub fn commit<'a>(oracles: &'a Oracles, stack: &'a Stack, elements: &'a [Goldilocks]) -> Commitment<'a> {
     assert_eq!(elements.len(), stack.elements(), "the elements of the stack");
     let schedule = &oracles.schedule;
@@ -133,7 +135,8 @@ fn value<K: Extension>(coefficients: &[K], z: K) -> K {
 }
 
 impl<K: Extension> Sent<'_, K> {
-    /// For each chunk of the stack its sum with eq of the row's variables, for the rows of a point: what columns' values at the point are sums of.
+    /// For each chunk of the stack its sum with eq of the row's variables, for the rows of a point: the columns' values
+    /// at the point are sums of these.
     ///
     /// # Panics
     /// If the point has too few coordinates.
@@ -142,10 +145,10 @@ impl<K: Extension> Sent<'_, K> {
         chunk_sums(Isa::detect(), self.commitment.elements, &within)
     }
 
-    /// Proves the sum over columns c of eta^c times the column's value at `point`, the columns of all pieces numbered with the room that
-    /// pieces have. `sums` are those of the point, `shapes` the heights of the tables.
+    /// Proves the sum over columns c of eta^c times the column's value at `point`, where the numbers of columns count
+    /// the room of all pieces. `sums` are those of the point, `shapes` the heights of the tables.
     ///
-    /// The transcript must have taken in the cap and whatever point, eta and the claim rest on.
+    /// The transcript must have absorbed the cap and everything that point, eta and the claim depend on.
     ///
     /// # Panics
     /// If a table of the stack has no height, or the point too few coordinates.

@@ -1,4 +1,4 @@
-//! What circuits of applications are made of: sponges, limbs, choices, limbs that are equal.
+//! The parts of circuits of applications: sponges, limbs, choices, equal limbs.
 
 use evergrove_multilinear::circuit::{Arithmetic, Builder, Circuit, Fault};
 use evergrove_multilinear::poseidon;
@@ -55,7 +55,7 @@ fn sponges<K: Extension>() {
         free.resize(n.max(8), Goldilocks::ZERO);
         let witness = circuit.witness(&free).unwrap();
         assert_eq!(witness.faults(&circuit), [], "{n}");
-        // Whatever is absorbed in the place of zeros or of the state before.
+        // Other elements absorbed instead of zeros or of the state before.
         let last = n.div_ceil(8) - 1;
         for word in (n - 8 * last)..8 {
             let mut witness = witness.clone();
@@ -83,7 +83,8 @@ fn sponges<K: Extension>() {
     }
 }
 
-/// Circuits that take the number of elements as inputs hash as those of that number, and refuse what is absorbed in the place of an element left out.
+/// Circuits whose inputs include the number of elements hash like those of that number, and refuse other elements
+/// absorbed instead of one that is left out.
 fn sponges_of_some<K: Extension>() {
     let mut elements = Elements::new(32);
     for (steps, most) in [(1, 3), (2, 7), (3, 7)] {

@@ -1,5 +1,5 @@
-//! Every check of the verifier, left out: for each there is a proof that it alone refuses, outside, in a circuit and in Python. And every block that
-//! the transcript takes in: a prover that takes in anything else is refused.
+//! Every check of the verifier, omitted: for each there is a proof that only this check refuses, in the program, in a
+//! circuit and in Python. And every block that the transcript absorbs: a prover that absorbs anything else is refused.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use crate::mutation::verifier;
 use crate::proof::Example;
 
-/// A circuit, its prover, and what is wrong with proofs.
+/// A circuit, its prover, and the refusals of proofs.
 struct Subject {
     example: Example<Quadratic>,
     prover: Prover<Quadratic>,
@@ -47,7 +47,7 @@ impl Subject {
     }
 }
 
-/// A false proof for each check: a verifier that leaves the check out accepts it.
+/// A false proof for each check: a verifier that omits the check accepts it.
 #[test]
 #[ignore = "slow: a minute of processor time, a proof for each element of a proof"]
 fn each_check_alone_refuses_some_proof() {
@@ -59,7 +59,7 @@ fn each_check_alone_refuses_some_proof() {
         let _ = verify(&mut reader, &example.parameters, &example.statement);
         reader.equations().len()
     };
-    // Whatever element is sent otherwise, by a prover that goes on honestly.
+    // Every element, changed when it is sent by a prover that continues honestly.
     let proofs: Vec<(Vec<Refusal>, Vec<Goldilocks>)> = (0..honest.len())
         .into_par_iter()
         .map(|element| {
@@ -72,7 +72,7 @@ fn each_check_alone_refuses_some_proof() {
             proofs.take(64).find(|(refusals, _)| !unlucky(refusals)).expect("a proof of work")
         })
         .collect();
-    // The rest of a cap that no query asks for is nobody's.
+    // No check covers the entries of a cap that no query needs.
     let rounds = &example.parameters.schedule().rounds;
     let caps: usize = rounds.iter().map(|round| 4 << round.cap).sum();
     let accepted = proofs.iter().filter(|(refusals, _)| refusals.is_empty()).count();
@@ -82,7 +82,7 @@ fn each_check_alone_refuses_some_proof() {
         _ => None,
     };
     let mut alone: BTreeMap<String, Vec<Goldilocks>> = proofs.into_iter().filter_map(alone).collect();
-    // Copies that differ, and nothing else that is wrong: the sum of the bus.
+    // Different copies, and no other error: the sum of the bus.
     let tables = example.parameters.tables();
     let unbalanced = (0..tables.columns(Table::Operation)).find_map(|column| {
         let mut witness = example.witness.clone();
@@ -94,7 +94,7 @@ fn each_check_alone_refuses_some_proof() {
         }
     });
     alone.extend(unbalanced);
-    // One element more.
+    // One more element.
     let longer = [&honest[..], &[Goldilocks::ZERO]].concat();
     let length = Refusal::Length { given: longer.len(), taken: honest.len() };
     assert_eq!(subject.refusals(&longer), [length]);
@@ -109,7 +109,7 @@ fn each_check_alone_refuses_some_proof() {
     let paths = (0..openings).filter(|i| alone.contains_key(&format!("{:?}", Refusal::Path(*i)))).count();
     assert!(2 * paths > openings, "{paths} of {openings} paths");
 
-    // The circuit has each of them as well.
+    // The circuit also has each of them.
     let circuit = verifier(example);
     let free = |proof: &[Goldilocks]| {
         let flag = [u64::from(example.statement.circuit), 0, 0, 0, 0, 0, 0, 0].map(Goldilocks::new);
@@ -121,7 +121,7 @@ fn each_check_alone_refuses_some_proof() {
     second_verifier(example, &honest, &alone);
 }
 
-/// `vectors/verifier.py` has each of them as well.
+/// `vectors/verifier.py` also has each of them.
 fn second_verifier(example: &Example<Quadratic>, honest: &[Goldilocks], alone: &BTreeMap<String, Vec<Goldilocks>>) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("second-verifier");
     fs::create_dir_all(&dir).unwrap();
@@ -157,7 +157,7 @@ fn second_verifier(example: &Example<Quadratic>, honest: &[Goldilocks], alone: &
 
 const WAYS: [Absorbed; 3] = [Absorbed::Never, Absorbed::Later, Absorbed::Changed];
 
-/// A prover that takes in a block otherwise is refused, for all blocks.
+/// A prover that absorbs a block differently is refused, for all blocks.
 fn every_block_counts(ways: fn(usize) -> Vec<Absorbed>) {
     let subject = Subject::new();
     let honest = subject.prove(Writer::new(tags::TRANSCRIPT));

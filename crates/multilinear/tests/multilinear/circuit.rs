@@ -62,7 +62,7 @@ fn example<K: Extension>() -> (Circuit<K>, K, Vec<Goldilocks>) {
     (builder.finish(), sum, free)
 }
 
-/// The same, to be built on.
+/// The same, before it is finished.
 pub(crate) fn built<K: Extension>() -> (Builder<K>, K, Vec<Goldilocks>) {
     let mut elements = Elements::new(7);
     let leaves: Vec<Vec<Goldilocks>> = (0..1 << DEPTH).map(|_| elements.bases(4 * WORDS)).collect();
@@ -142,7 +142,7 @@ fn a_tree_of_wires_has_no_other_nodes() {
     let circuit = builder.finish();
     let right = circuit.witness(&free).unwrap();
     assert_eq!(right.faults(&circuit), []);
-    // Counts that are no bits, a leaf that is taken twice, the root once more.
+    // Counts that are not bits, a leaf that is taken twice, the root once more.
     for row in 0..circuit.rows(Table::Tuple) {
         for count in [Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::new(2), -Goldilocks::ONE, Goldilocks::half()] {
             let mut witness = right.clone();
@@ -153,7 +153,7 @@ fn a_tree_of_wires_has_no_other_nodes() {
             }
         }
     }
-    // Not enough rows for a path of three: what is missing is a fault, not a panic.
+    // Not enough rows for a path of three: the missing row is a fault, not a panic.
     let data = elements.bases(8);
     let siblings = elements.bases(12);
     let root = siblings.chunks_exact(4).fold(data[4..].to_vec(), |node, sibling| {
@@ -258,14 +258,14 @@ fn every_column_of_every_table_counts() {
     free.extend(application(&mut builder, &mut Elements::new(6)));
     let circuit = builder.finish();
     let right = circuit.witness(&free).unwrap();
-    // Those of points have tests of their own.
+    // Those of points have separate tests.
     for (table, _) in circuit.layout().heights() {
         // The first row that is used.
         for row in [0, circuit.rows(table).saturating_sub(1)] {
             for column in 0..circuit.tables().columns(table) {
                 let mut witness = right.clone();
                 witness.row_mut(circuit.tables(), table, row)[column] += Goldilocks::ONE;
-                // What a mode does not read may be anything.
+                // A column that a mode does not read may be anything.
                 let idle = table == Table::Permutation && column >= permutation::INDEX;
                 assert!(witness.check(&circuit).is_err() || idle, "{} {row} {column}", table.name());
             }
@@ -296,7 +296,7 @@ fn nodes_are_what_they_say() {
         };
         attack(what, change, Table::Permutation);
     }
-    // A row that does not count offers a node.
+    // An inactive row offers a node.
     let change = |row: &mut [Goldilocks], fixed: &[Goldilocks]| {
         let there = node(fixed) && row[permutation::ACTIVE] == Goldilocks::ZERO;
         if there {
@@ -387,7 +387,8 @@ fn the_constraints_of_permutations_are_those_that_the_prover_combines() {
     assert_eq!(sum, combined.at_point(&columns[..poseidon::COLUMNS], activity));
 }
 
-/// A verifier sums up the uses of lookup tables: they are of one table, once each, and nothing is behind their elements.
+/// A verifier sums the uses of lookup tables: they belong to one table, once each, and their tuples have no further
+/// elements.
 #[test]
 fn short_ports_are_uses_of_one_lookup_table() {
     let mut elements = Elements::new(9);

@@ -1,4 +1,5 @@
-//! How large a circuit is that verifies two proofs of its own kind, and that the verifier in it is the one that reads.
+//! The size of a circuit that verifies two proofs of its own kind, and a comparison of its verifier with the one that
+//! reads.
 
 use evergrove_multilinear::circuit::wires::Element;
 use evergrove_multilinear::circuit::{Builder, InCircuit};

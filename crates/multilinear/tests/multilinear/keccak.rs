@@ -58,7 +58,7 @@ pub(crate) fn words_of(digest: [u8; 32]) -> [[Goldilocks; WORD]; 2] {
     core::array::from_fn(|word| core::array::from_fn(|i| Goldilocks::new(half(WORD * word + i).into())))
 }
 
-/// A circuit that says that messages of these many halves have their digests, and its free data.
+/// A circuit that states that messages of these many halves have their digests, and its free data.
 fn hashes(lengths: &[usize]) -> (Builder<Quadratic>, Vec<Goldilocks>) {
     let mut b = Builder::<Quadratic>::new(tables());
     let mut elements = Elements::new(3);
@@ -88,7 +88,7 @@ fn digests_are_those_of_the_reference() {
     assert_eq!(witness.faults(&circuit), []);
 }
 
-/// What one permutation costs.
+/// The cost of one permutation.
 #[test]
 fn rows_and_columns() {
     let (builder, _) = hashes(&[16]);
@@ -122,7 +122,7 @@ fn the_lookup_table_is_its_definition() {
                         let all = (0..=5).flat_map(|e| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(c, b)| (e, c, b)));
                         let mut all: Vec<u64> = all.filter_map(|(e, c, b)| bit(e, c, b)).collect();
                         all.dedup();
-                        // However s comes about, the bit is one.
+                        // Whichever way s arises, the bit is the same.
                         assert_eq!(all.len(), 1, "{s}");
                         all.pop()
                     }
@@ -179,7 +179,7 @@ fn offered(tuple: &[Quadratic; TUPLE]) -> Option<usize> {
     (keccak_lookup::content(row) == [1, 2, 3].map(|i| number(&tuple[i]))).then_some(row)
 }
 
-/// Counts anew what is looked up.
+/// Counts the look-ups again.
 fn count_lookups(circuit: &Circuit<Quadratic>, witness: &mut Witness) {
     let tables = circuit.tables().clone();
     let places = circuit.layout().starts(Table::Keccak);
@@ -199,7 +199,8 @@ fn count_lookups(circuit: &Circuit<Quadratic>, witness: &mut Witness) {
     }
 }
 
-/// Whether a row still holds when its columns are these, in a witness that holds: it has no faults, puts the same on the bus, and what it looks up is there.
+/// Whether a row still holds when its columns are these, in a witness that holds: it has no faults, puts the same
+/// tuples on the bus, and its look-ups are in the table.
 pub(crate) fn row_holds(
     circuit: &Circuit<Quadratic>,
     witness: &Witness,
@@ -239,7 +240,7 @@ pub(crate) fn row_holds(
     holds && before == after
 }
 
-/// Any column of rows of each kind: first, inner and last ones, of first and of later blocks, and those that nothing uses.
+/// Any column of rows of each kind: first, inner and last ones, of first and of later blocks, and unused ones.
 #[test]
 fn every_column_counts() {
     let (builder, free) = hashes(&[16, 40]);
@@ -350,7 +351,7 @@ fn permutations_are_whole() {
         witness.row_mut(tables, Table::Keccak, b).copy_from_slice(&row(a));
         let faults = attack(&circuit, &mut witness);
         if (a, b) == (0, 8) || (a, b) == (7, 15) {
-            // Constants are the same: it is the lanes alone.
+            // Constants are the same: only the lanes are wrong.
             assert!(lanes(&faults));
         }
     }
@@ -380,7 +381,7 @@ fn permutations_are_whole() {
     attack(&circuit, &mut witness);
 }
 
-/// Halves out of range, other padding, elements behind a block.
+/// Halves out of range, other padding, elements after a block.
 #[test]
 fn messages_are_halves_and_their_padding() {
     let (builder, free) = hashes(&[10, 35]);
@@ -402,7 +403,7 @@ fn messages_are_halves_and_their_padding() {
     for at in [10, 11, 12 + 4 + 34, 12 + 4 + 35] {
         assert!(!changed(at, free[at] + Goldilocks::ONE).is_empty(), "{at}");
     }
-    // A bit that is none: two halves of it.
+    // A value that is not a bit: two halves of it.
     let right = circuit.witness(&free).unwrap();
     let mut columns = right.row(circuit.tables(), Table::KeccakAbsorb, 1).to_vec();
     columns[0] += Goldilocks::new(2);

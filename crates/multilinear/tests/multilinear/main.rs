@@ -1,4 +1,4 @@
-//! Multilinear proofs against their definitions, on every instruction set.
+//! Multilinear proofs compared with their definitions, on every instruction set.
 
 mod arithmetic;
 mod checks;

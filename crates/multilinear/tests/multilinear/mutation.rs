@@ -1,4 +1,4 @@
-//! The verifier and the verifier in a circuit accept alike, whatever a proof consists of.
+//! The verifier and the verifier in a circuit accept the same proofs, whatever their contents.
 
 use evergrove_multilinear::circuit::{Builder, Circuit, InCircuit};
 use evergrove_primitives::field::{Goldilocks, Quadratic};

@@ -103,7 +103,7 @@ fn free(pairs: &[[Point; 2]]) -> Vec<Goldilocks> {
         free.extend(pair.map(|p| Goldilocks::new(p.is_some().into())));
         for p in pair {
             free.extend(numbers(*p));
-            // Behind the last number in its word anything.
+            // Anything after the last number in its word.
             free.extend_from_slice(&[Goldilocks::new(77), -ONE][..2 * usize::from(i % 2 == 0)]);
         }
         let sum = add(pair[0], pair[1]);
@@ -210,7 +210,7 @@ fn an_addition_has_one_sum() {
         sums.circuit.fill_points(&mut witness);
         let faults = sums.faults(&witness);
         assert!(!faults.is_empty(), "{what}");
-        // Ranges are counted anew, so that it is not they alone: but for numbers that are in none.
+        // Ranges are counted again, so that not only they refuse, except for numbers in no range.
         faults
     };
     let constraint = |fault: &Fault| matches!(fault, Fault::Constraint { table: Table::Addition, .. });
@@ -245,7 +245,7 @@ fn an_addition_has_one_sum() {
         let faults = attack("inverses of another slope", 2, &|row| set(row, addition::SLOPE, slope + Fq::from(7_u64)));
         assert!(faults.iter().any(constraint), "inverses of another slope");
     }
-    // Each of the last two congruences by itself.
+    // Each of the last two congruences separately.
     let (sum_x, sum_y) = add(p, q).unwrap();
     let [slope, ..] =
         chord([x1, y1, q.unwrap().0, q.unwrap().1].map(|x| x.into_bigint().0)).unwrap().map(|x| Fq::new(BigInt(x)));
@@ -278,7 +278,7 @@ fn an_addition_has_one_sum() {
         let faults = attack(what, 0, &|row| row[column] = value);
         assert!(faults.iter().any(constraint), "{what}");
     }
-    // The first by itself: the second leaves these pairs any slope.
+    // The first congruence separately: the second leaves these pairs any slope.
     for (i, pair) in alike().into_iter().enumerate() {
         let sums = Sums::<Quadratic>::new(1);
         let mut witness = sums.witness(&[pair]);
@@ -303,7 +303,8 @@ fn an_addition_has_one_sum() {
         });
         assert!(faults.iter().any(within), "a limb out of range");
     }
-    // p more is the same point: nobody is deceived by it, and the circuits that say a point see to it that coordinates are below p.
+    // Adding p gives the same point: this deceives nobody, and the circuits that state a point ensure that coordinates
+    // are below p.
     let mut witness = right.clone();
     let sum = add(p, q).unwrap();
     set_words(witness.row_mut(&tables, Table::Addition, 0), addition::CHORD, plus_modulus(sum.0));
@@ -339,7 +340,7 @@ fn a_point_has_one_form() {
         data[2 + i] += Goldilocks::new(1 << 56);
         assert!(!faults(&data).is_empty(), "{i}");
     }
-    // An active identity, and a bit that is none.
+    // An active identity, and a value that is not a bit.
     let mut data = right.clone();
     data[2..2 + NUMBERS].fill(ZERO);
     assert!(faults(&data).iter().any(here));
@@ -393,7 +394,7 @@ fn a_point_has_one_form() {
     assert!(!faults.is_empty() && faults.iter().all(first), "{faults:?}");
 }
 
-/// What a column may be at most.
+/// The greatest value of a column.
 #[test]
 fn ranges_are_exact() {
     let sums = Sums::<Quadratic>::new(1);
@@ -434,7 +435,7 @@ fn ranges_are_exact() {
     }
 }
 
-/// Numbers out of range satisfy any congruence: ranges alone refuse a false sum.
+/// Numbers out of range satisfy any congruence: only ranges refuse a false sum.
 #[test]
 fn ranges_make_congruences_identities_of_integers() {
     let sums = Sums::<Quadratic>::new(1);
@@ -495,7 +496,7 @@ fn every_column_of_a_point_counts() {
             let mut witness = right.clone();
             witness.row_mut(&tables, table, 1)[column] += ONE;
             sums.circuit.count_ranges(&mut witness);
-            // By more than ranges.
+            // Refused by more than ranges.
             assert!(sums.faults(&witness).iter().any(|fault| !numbers(fault)), "{} {column}", table.name());
         }
     }
@@ -512,7 +513,7 @@ fn the_modulus_is_that_of_the_field() {
     assert_eq!(TUPLE, 7);
 }
 
-/// What rows of points take: the snapshot of the circuits' counts.
+/// The sizes of rows of points: the snapshot of the circuits' counts.
 #[test]
 fn counts() {
     assert_eq!((point::COLUMNS, point::PORTS, point::FIXED), (284, 355, 28));

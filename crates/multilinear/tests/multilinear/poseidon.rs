@@ -102,7 +102,8 @@ fn the_constraints_hold_on_rows_and_on_nothing_beside_them() {
     }
 }
 
-/// Each constraint by itself: its column may be anything else only if it is violated, and no other column makes up for it.
+/// Each constraint separately: its column may have another value only if the constraint is violated, and no other
+/// column compensates.
 #[test]
 fn every_constraint_determines_its_column() {
     let row = row(states(3)[2]);
@@ -143,7 +144,8 @@ fn solve(y: [Goldilocks; WIDTH]) -> [Goldilocks; WIDTH] {
     core::array::from_fn(|i| rows[i][WIDTH])
 }
 
-/// Why a hash must begin with a constant: whoever may choose h finds another input of the same digest by one inverse of the permutation.
+/// Why a hash must begin with a constant: a prover that may choose h finds another input with the same digest by one
+/// inverse of the permutation.
 #[test]
 fn a_free_beginning_has_collisions() {
     let [state, rest] = [0, 1].map(|i| states(4)[2 + i]);

@@ -1,4 +1,4 @@
-//! Proofs by the prover without tricks: accepted, and refused whatever is changed.
+//! Proofs by the prover without tricks: accepted, and refused after every change.
 
 use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
 use evergrove_multilinear::prover::{ProofField, Prover};
@@ -33,7 +33,7 @@ impl<K: Extension> Example<K> {
     pub(crate) fn about(first: u64) -> Self {
         Self::of(first, [0; 2])
     }
-    /// With so many more hashes and operations.
+    /// With this many more hashes and operations.
     fn of(first: u64, [hashes, operations]: [usize; 2]) -> Self {
         let (mut builder, _, mut free) = built::<K>();
         free.extend(tree(&mut builder, &mut Elements::new(5)));

@@ -1,4 +1,4 @@
-//! Proofs about proofs: a circuit that verifies two proofs of a key and says so, and one that is about none.
+//! Proofs about proofs: a circuit that verifies two proofs of a key and states it, and one that verifies none.
 
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::{Key, ReadError};
@@ -14,7 +14,8 @@ use evergrove_verifier::tables::WORD;
 
 use crate::common::Elements;
 
-/// What the information of a proof begins with: it is f(left, right; NODE) for those of two others, or f(words; LEAF).
+/// The beginning of the information of a proof: f(left, right; NODE) for the information of two others, or f(words;
+/// LEAF).
 const NODE: Goldilocks = Goldilocks::new(77);
 const LEAF: Goldilocks = Goldilocks::new(78);
 
@@ -36,7 +37,7 @@ fn merge<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
     builder
 }
 
-/// A circuit that is about no proof.
+/// A circuit that verifies no proofs.
 fn leaf<K: Extension>(parameters: &Parameters<K>) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let tag = builder.tag(LEAF);
@@ -98,7 +99,8 @@ impl<K: ProofField> Recursion<K> {
         free.extend(data);
         self.prove(true, &free, Public { information: vec![hash(NODE, information)], point, value })
     }
-    /// A merge of children whose claims do not hold: the sums are those of true claims, and the last value is what the last equation wants.
+    /// A merge of children whose claims do not hold: the sums are those of true claims, and the last value satisfies
+    /// the last equation.
     fn cheat(&self, children: [&Proof<K>; 2]) -> Proof<K> {
         let mut claims = Vec::new();
         for Proof { elements, circuit, public } in children {
@@ -169,7 +171,7 @@ fn five_merges_one_above_another() {
     assert_eq!(recursion.check(&other), Err(VerifyError::Point { given: 20, needed: 21 }));
 }
 
-/// A claim that is handed on is checked at the root, however far above.
+/// A claim that is handed on is checked at the root, at any distance.
 #[test]
 fn a_wrong_claim_is_found_above() {
     let recursion = Recursion::<Quadratic>::new(&UNIQUE_100);
@@ -188,7 +190,7 @@ fn a_wrong_claim_is_found_above() {
     for wrong in [&wrong, &forged] {
         assert!(wrong.claims(&recursion.key).is_err());
         for children in [[&right, wrong], [wrong, &right]] {
-            // The merge itself holds; what it hands on does not.
+            // The merge itself holds; the claim that it hands on does not.
             let merge = recursion.cheat(children);
             let statement = merge.public.statement(recursion.key.digest(), true);
             assert!(read_up_to_fixed(&merge.elements, recursion.key.parameters(), &statement).is_ok());
@@ -205,7 +207,7 @@ fn a_wrong_claim_is_found_above() {
     assert!(matches!(recursion.check(&above), Err(VerifyError::Refused(_))));
 }
 
-/// Claims of other proofs, or none of them, in the place of the children's.
+/// Claims of other proofs, or no claims, instead of the children's.
 #[test]
 fn claims_are_those_of_the_children_in_their_order() {
     let recursion = Recursion::<Quadratic>::new(&UNIQUE_100);
@@ -223,7 +225,7 @@ fn claims_are_those_of_the_children_in_their_order() {
         let merge = recursion.merge_with([left, right], (mixed, reduced));
         assert!(matches!(recursion.check(&merge), Err(VerifyError::Refused(_))));
     }
-    // A true claim that is not what the children's were reduced to: one that a leaf hands on.
+    // A true claim to which the children's claims were not reduced: one that a leaf hands on.
     let (point, value) = recursion.true_claim();
     let other = recursion.merge_with([left, right], (honest.clone(), Reduced { point, value }));
     assert!(matches!(recursion.check(&other), Err(VerifyError::Refused(_))));
@@ -253,7 +255,7 @@ fn keys_are_read_as_they_were_written() {
         changed[at] ^= 1;
         assert!(matches!(Key::<Quadratic>::read(&mut &changed[..], key.digest()), Err(ReadError::Digest { .. })));
     }
-    // Whatever number of the head is changed, nothing panics and nothing is accepted.
+    // Every number of the head, changed: nothing panics and nothing is accepted.
     for at in 0..56 {
         for value in [0, 13, u64::MAX] {
             let mut changed = bytes[..1 << 12].to_vec();

@@ -1,4 +1,5 @@
-//! Messages in a stream: digests of the reference whatever the prover joins, bytes at every address, and attacks that set columns.
+//! Messages in a stream: digests of the reference however the prover joins blocks, bytes at every address, and attacks
+//! that set columns.
 
 use evergrove_multilinear::circuit::{BLOCK_BYTES, Builder, Circuit, Fault, Stream, Witness};
 use evergrove_multilinear::prover::Prover;
@@ -88,7 +89,7 @@ fn digests_are_those_of_the_reference() {
     }
 }
 
-/// A circuit that reads so many windows and bytes, at addresses of the prover's choice.
+/// A circuit that reads this many windows and bytes, at addresses that the prover chooses.
 struct Reads {
     circuit: Circuit<Quadratic>,
     /// Free data of the stream.
@@ -118,7 +119,7 @@ impl Reads {
     fn row<'a>(&self, witness: &'a Witness, table: Table, row: usize) -> &'a [Goldilocks] {
         witness.row(self.circuit.tables(), table, row)
     }
-    /// Only what is read is wrong.
+    /// Only the read bytes are wrong.
     fn fails(&self, witness: &Witness) {
         let faults = witness.faults(&self.circuit);
         let read = |fault: &Fault| matches!(fault, Fault::Tuple { tuple, .. } if tuple[0] == BYTES);
@@ -166,7 +167,7 @@ fn where_nothing_is_nothing_is_read() {
     reads.fails(&reads.witness([end - ROW as u64, 0]));
 }
 
-/// What reads say, when it is set: another part, another kind, the same sum; and rows that only fill a block.
+/// The results of reads, changed: another part, another kind, the same sum; and rows that only fill a block.
 #[test]
 fn what_is_read_is_there() {
     let reads = Reads::new(&[140, 3], 2, 2);
@@ -197,7 +198,7 @@ fn what_is_read_is_there() {
     }
     // A window at the address of another one, whose words stay.
     assert!(!set(0, &|row| row[read::ADDRESS] = Goldilocks::new(130)).is_empty());
-    // A byte in the place of a window, a window in that of a byte.
+    // A byte instead of a window, a window instead of a byte.
     let window = reads.row(&right, Table::Read, 0).to_vec();
     let byte = reads.row(&right, Table::Read, 2).to_vec();
     assert!(!set(0, &|row| row.copy_from_slice(&byte)).is_empty());
@@ -252,7 +253,8 @@ fn every_column_counts() {
     assert!(!row_holds(&reads.circuit, &witness, Table::Bytes, 1, &columns));
 }
 
-/// A gate hands on a state as a whole: with a bit of its own, lanes of another state, zeros in one plane alone, or half of them, the bus does not close.
+/// A gate hands on a state as a whole: with a separate bit, lanes of another state, zeros in one plane only, or half of
+/// them, the bus does not close.
 #[test]
 fn gates_hand_on_all_or_nothing() {
     let reads = Reads::new(&[300, 300], 0, 0);
@@ -281,7 +283,7 @@ fn gates_hand_on_all_or_nothing() {
         witness.row_mut(tables, Table::KeccakGate, gate).copy_from_slice(&row((gate + 5) % 25));
         assert!(!witness.faults(&reads.circuit).is_empty());
     }
-    // What goes out is the product: twice the values and half the bit.
+    // The outgoing value is the product: twice the values and half the bit.
     let mut witness = right.clone();
     let columns = witness.row_mut(tables, Table::KeccakGate, 0);
     for value in &mut columns[..keccak_gate::BIT] {

@@ -8,7 +8,7 @@ use evergrove_verifier::tables::congruence::{self, LIMBS, Limbs};
 
 use super::congruence::{fill, integers, limbs, words};
 
-/// Fills a row whose operands are there, but for its congruences.
+/// Fills a row whose operands are filled, except its congruences.
 pub(crate) fn fill_sum(columns: &mut [Goldilocks], chord: Chord) {
     let operands = operands(columns).map(|x| words(&integers(&x)));
     let sums = [1, 3].map(|i| -> Goldilocks { columns[i * LIMBS..][..LIMBS].iter().copied().sum() });

@@ -7,7 +7,7 @@ use evergrove_verifier::tables::congruence::{CARRIES, CARRY, EQUATIONS, LIMB_BIT
 
 /// 1 / p modulo 2^16.
 const INVERSE: u64 = {
-    // Newton's iteration doubles the number of right bits.
+    // Newton's iteration doubles the number of correct bits.
     let (mut x, mut i) = (1_u64, 0);
     while i < 4 {
         x = x.wrapping_mul(2_u64.wrapping_sub(MODULUS[0].wrapping_mul(x)));
@@ -16,7 +16,8 @@ const INVERSE: u64 = {
     x & 0xffff
 };
 
-/// Quotient and carries for these products, each with a sign, and this linear part. Where there are none, those that the low half has.
+/// Quotient and carries for these products, each with a sign, and this linear part. If there are none, those of the low
+/// half.
 pub(crate) fn fill(products: &[[Limbs<i64>; 2]], linear: &Limbs<i64>, columns: &mut [Goldilocks]) {
     let mut quotient = [0_i64; LIMBS];
     let mut carry = 0_i64;
@@ -29,7 +30,7 @@ pub(crate) fn fill(products: &[[Limbs<i64>; 2]], linear: &Limbs<i64>, columns: &
         }
         total -= pairs.filter(|i| *i < k).map(|i| quotient[i] * MODULUS[k - i] as i64).sum::<i64>();
         if k < LIMBS {
-            // The lowest bits go away, with a limb of either sign.
+            // The lowest bits cancel, with a limb of either sign.
             let limb = (total as u64).wrapping_mul(INVERSE).wrapping_add(QUOTIENT) & 0xffff;
             quotient[k] = limb as i64 - QUOTIENT as i64;
             columns[k] = Goldilocks::new(limb);
@@ -49,7 +50,7 @@ pub(crate) fn integers(columns: &[Goldilocks]) -> Limbs<i64> {
     array::from_fn(|i| columns[i].as_u64() as i64)
 }
 
-/// The number that limbs stand for, in words of 64 bits: for limbs below 2^16.
+/// The number that limbs represent, in words of 64 bits: for limbs below 2^16.
 pub(crate) fn words(limbs: &Limbs<i64>) -> [u64; 6] {
     array::from_fn(|i| (0..4).map(|j| (limbs[4 * i + j] as u64 & 0xffff) << (LIMB_BITS * j)).sum())
 }

@@ -5,16 +5,18 @@ use evergrove_verifier::tables::keccak::{
     BIAS, KINDS, MOVES, ONES, PARITIES, PARITY, PARTS, STAGE, STAGES, STATE, TURNED_PARITIES, part, turned,
 };
 
-/// The committed columns of a row, from the parts that come in: what each round of the row has for its first step, and constants.
+/// The committed columns of a row, from the incoming parts: what each round of the row has for its first step, and
+/// constants.
 ///
-/// Digits of what comes in are 0 to 2 in a first row, which `first` says, else bits. `each` takes the keys of uses of the lookup table.
+/// Incoming digits are 0 to 2 in a first row, which `first` says, otherwise bits. `each` receives the keys of uses of
+/// the lookup table.
 pub(crate) fn fill(columns: &mut [Goldilocks], first: bool, constants: [u64; STAGES], mut each: impl FnMut(u64)) {
     let mut state: Vec<u64> = columns[..STATE].iter().map(|x| x.as_u64()).collect();
     for stage in 0..STAGES {
         let own = &mut columns[STATE + stage * STAGE..][..STAGE];
         let neighbour = |lane: usize, by: usize| lane / 5 * 5 + (lane + by) % 5;
         let theta = !(first && stage == 0);
-        // What comes before theta: the bits of a part are the low bits of its digits.
+        // The values before theta: the bits of a part are the low bits of its digits.
         let before: Vec<u64> = (0..STATE)
             .map(|i| {
                 let at = |by: usize| state[neighbour(i / PARTS, by) * PARTS + i % PARTS];

@@ -1,4 +1,4 @@
-//! What a prover puts into the columns of tables. What the columns are is in [`evergrove_verifier::tables`].
+//! The prover's values for the columns of tables. [`evergrove_verifier::tables`] defines the columns.
 
 pub(super) mod addition;
 mod congruence;

@@ -12,7 +12,7 @@ use evergrove_verifier::tables::point::{
 
 use super::congruence::{fill, integers, limbs, words};
 
-/// Fills the columns of numbers, those of their low 56 bits, and the square.
+/// Fills the columns of numbers (of their low 56 bits), and the square.
 pub(crate) fn fill_numbers(columns: &mut [Goldilocks], numbers: &[Goldilocks; NUMBERS]) {
     for (which, numbers) in numbers.chunks_exact(EACH).enumerate() {
         let columns = &mut columns[COORDINATES + which * COORDINATE..][..COORDINATE];
@@ -37,7 +37,7 @@ pub(crate) fn fill_numbers(columns: &mut [Goldilocks], numbers: &[Goldilocks; NU
     columns[SQUARE..CONGRUENCES].copy_from_slice(&limbs(&square));
 }
 
-/// Fills what follows from the coordinates, the square and the bit.
+/// Fills the columns that follow from the coordinates, the square and the bit.
 pub(crate) fn fill_congruences(columns: &mut [Goldilocks]) {
     let both: [Limbs<i64>; 2] = [0, 1].map(|which| {
         let columns = &columns[COORDINATES + which * COORDINATE..][..COORDINATE];
@@ -81,7 +81,7 @@ fn square(x: &[u64; 6]) -> [u64; 6] {
         product[i + 6] = carry as u64;
     }
     let modulus = words(&MODULUS.map(|limb| limb as i64));
-    // What is above 2^448 is below 2^320 and so below p; with one bit more a rest is below 2 p, which fits.
+    // The part above 2^448 is below 2^320 and so below p; with one bit more a remainder is below 2 p, which fits.
     let mut rest = [0_u64; 6];
     rest[..5].copy_from_slice(&product[7..]);
     for bit in (0..448).rev() {

@@ -5,10 +5,10 @@ use evergrove_primitives::lanes::LANES;
 use evergrove_verifier::tables::{BLOCK, Stack, Table};
 use rayon::prelude::*;
 
-/// Writes the elements, from the rows of each table, of so many columns each.
+/// Writes the elements, from the rows of each table with this many columns.
 ///
 /// # Panics
-/// Unless there is room for all elements and no more.
+/// Unless there is room for exactly these elements.
 pub(crate) fn write_rows<'a>(
     stack: &Stack,
     rows: impl Fn(Table) -> (&'a [Goldilocks], usize),
