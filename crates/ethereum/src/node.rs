@@ -1,4 +1,4 @@
-//! A node of a trie, decoded strictly: what a node says is a function of its bytes.
+//! A node of a trie, decoded strictly: the meaning of a node is a function of its bytes.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use evergrove_verifier::ethereum::{Hash, NODE_MAX};
 
 /// Nibbles of the longest key.
 pub(crate) const NIBBLES_MAX: usize = 64;
-/// The reference to a node is its hash from this length on; below, the node is in its parent's bytes.
+/// The reference to a node of at least this length is its hash; a shorter node is in its parent's bytes.
 pub(crate) const HASHED_FROM: usize = 32;
 
-/// What the keys of a trie are.
+/// The kind of keys of a trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
     /// Digests of 32 bytes. Only leaves can be shorter than 32 bytes: other embedded nodes are refused.
     Hashed,
-    /// 1 to 32 bytes, none the beginning of another.
+    /// 1 to 32 bytes; no key is the beginning of another.
     Index,
 }
 
-/// What is below an edge.
+/// The child below an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
     Empty,
@@ -36,13 +36,13 @@ pub(crate) enum Node {
     Branch(Box<[Child; 16]>),
 }
 
-/// Why bytes are no node.
+/// Why bytes are not a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeFault {
     /// The bytes are not RLP.
     #[error(transparent)]
     Rlp(#[from] RlpError),
-    /// Longer than [`NODE_MAX`].
+    /// They are longer than [`NODE_MAX`].
     #[error("a node has at most {NODE_MAX} bytes, got {0}")]
     Long(usize),
     /// A number of items other than 2 and 17.
@@ -72,7 +72,7 @@ pub enum NodeFault {
     /// A leaf without a value.
     #[error("a leaf needs a value")]
     EmptyValue,
-    /// A node below 32 bytes under its hash.
+    /// A node shorter than 32 bytes that is referred to by its hash.
     #[error("a node of {0} bytes is part of its parent and has no hash there")]
     Short(usize),
     /// An extension above something other than a branch.

@@ -9,7 +9,7 @@ use evergrove_verifier::ethereum::Hash;
 pub const NODES_MAX: usize = 1 << 20;
 /// Most bytes of all nodes of an input.
 pub const BYTES_MAX: usize = 64 << 20;
-/// Messages of one length from which on they are hashed in lanes: fewer are faster one by one.
+/// From this number on, messages of one length are hashed in lanes: fewer are faster one by one.
 const LANES_FROM: usize = 4;
 
 /// Too many nodes, or too many bytes.
@@ -17,7 +17,7 @@ const LANES_FROM: usize = 4;
 #[error("more than {NODES_MAX} nodes, or {BYTES_MAX} bytes of nodes: split the input")]
 pub struct LimitError;
 
-/// A set of nodes. A node is bytes until a walk reads it, so that nodes which no claim needs are never decoded.
+/// A set of nodes. A node is bytes until a walk reads it, so nodes that no claim needs are never decoded.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes(HashMap<Hash, Vec<u8>>);
 
@@ -30,10 +30,10 @@ impl Nodes {
         Ok(Self::with_hashes(nodes)?.0)
     }
 
-    /// [`Nodes::new`], and the hash of each node in the order in which they came.
+    /// [`Nodes::new`], and the hash of each node in the given order.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Nodes::new`].
     pub fn with_hashes(nodes: impl IntoIterator<Item = Vec<u8>>) -> Result<(Self, Vec<Hash>), LimitError> {
         let (mut list, mut bytes) = (Vec::new(), 0);
         for node in nodes {
@@ -47,12 +47,12 @@ impl Nodes {
         Ok((Self(hashes.iter().copied().zip(list).collect()), hashes))
     }
 
-    /// How many there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when there are none.
+    /// True when there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -62,7 +62,7 @@ impl Nodes {
         self.0.get(hash).map(Vec::as_slice)
     }
 
-    /// All of them, in the order of their hashes.
+    /// All nodes, in the order of their hashes.
     pub fn in_order(&self) -> Vec<&[u8]> {
         let mut nodes: Vec<_> = self.0.iter().collect();
         nodes.sort_unstable_by_key(|(hash, _)| **hash);

@@ -1,4 +1,4 @@
-//! A trie of which a part is known.
+//! A partially known trie.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use evergrove_verifier::ethereum::{EMPTY_ROOT, Hash, Hex, NODE_MAX, VALUE_MAX, r
 use crate::node::{Child, HASHED_FROM, Keys, Node, NodeFault, nibbles};
 use crate::nodes::Nodes;
 
-/// What a trie has at a key.
+/// The answer of a trie for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The value.
     Present(Vec<u8>),
-    /// Nothing, and why.
+    /// No value, and the reason.
     Absent(Absence),
 }
 
@@ -43,7 +43,7 @@ pub enum TrieError {
     Missing {
         /// Its hash.
         hash: Hash,
-        /// Where it is.
+        /// Its place.
         prefix: String,
     },
     /// A node cannot be decoded.
@@ -51,9 +51,9 @@ pub enum TrieError {
     Node {
         /// Its hash.
         hash: Hash,
-        /// Where it is.
+        /// Its place.
         prefix: String,
-        /// What is wrong.
+        /// The fault.
         fault: NodeFault,
     },
     /// A branch that loses a child merges with its last child, whose node is missing.
@@ -64,30 +64,30 @@ pub enum TrieError {
     Sibling {
         /// The hash of the last child.
         hash: Hash,
-        /// Where it is.
+        /// Its place.
         prefix: String,
     },
-    /// A key of another length than the trie's keys.
+    /// The length of a key differs from that of the trie's keys.
     #[error("a key of this trie has {expected} bytes, got {found}")]
     Key {
-        /// What is expected.
+        /// The expected length.
         expected: &'static str,
         /// Bytes of the key.
         found: usize,
     },
-    /// The key ends inside of a path, or a path at a leaf before the key does.
+    /// The key ends inside a path, or a path at a leaf ends before the key does.
     #[error("a key of another length below prefix 0x{prefix}: one of two keys is the beginning of the other")]
     Length {
-        /// Where.
+        /// The place.
         prefix: String,
     },
-    /// A value to put without bytes.
+    /// A value to put has no bytes.
     #[error("a value needs at least one byte: delete the key instead")]
     EmptyValue,
-    /// A value to put that is longer than a node has room for beside its key.
+    /// A value to put is longer than the room that a node has beside its key.
     #[error("a value at this key has at most {most} bytes, got {found}")]
     LongValue {
-        /// [`VALUE_MAX`], or less where the key is longer than an index.
+        /// [`VALUE_MAX`], or less if the key is longer than an index.
         most: usize,
         /// Bytes of the value.
         found: usize,
@@ -99,15 +99,16 @@ pub enum TrieError {
     ShortBranch {
         /// Bytes of the branch.
         length: usize,
-        /// Where it would be.
+        /// The place where it would be.
         prefix: String,
     },
 }
 
 /// A Merkle Patricia trie (Yellow Paper, appendix D) over a set of nodes.
 ///
-/// Lookups and changes cost O(depth), at most 64. A change makes the nodes on its way anew and leaves the old ones behind; an error leaves
-/// the trie as it was. A clone shares the nodes that the trie began with, and copies every node made since.
+/// Lookups and changes cost O(depth), at most 64. A change makes new nodes on its way and leaves the old ones in the
+/// set; an error leaves the trie unchanged. A clone shares the nodes that the trie began with, and copies every node
+/// made since.
 #[derive(Clone, Debug)]
 pub struct Trie {
     keys: Keys,
@@ -142,10 +143,10 @@ impl Trie {
         Ok(trie)
     }
 
-    /// What the trie has at a key. Two answers for one key and one root hash would be a collision of Keccak-256.
+    /// The answer of the trie for a key. Two answers for one key and one root hash would be a collision of Keccak-256.
     ///
     /// # Errors
-    /// When a node on the way is missing or invalid, or the key has another length.
+    /// When a node on the way is missing or invalid, or the key has the wrong length.
     pub fn get(&self, key: &[u8]) -> Result<Lookup, TrieError> {
         self.walk(key, |_, _| {})
     }
@@ -153,7 +154,7 @@ impl Trie {
     /// The bytes of the nodes on the way to a key, the root's first, as `eth_getProof` lists them: embedded nodes are in their parents.
     ///
     /// # Errors
-    /// As [`Trie::get`].
+    /// As for [`Trie::get`].
     pub fn proof(&mut self, key: &[u8]) -> Result<Vec<&[u8]>, TrieError> {
         self.root();
         let mut nodes = Vec::new();
@@ -164,10 +165,11 @@ impl Trie {
     /// Puts a value at a key, or deletes the key.
     ///
     /// # Errors
-    /// As [`Trie::get`]; when a value is empty or too long; when a branch would be left with one child whose node is missing; when a
-    /// branch would be too short for a trie of hashed keys.
+    /// As for [`Trie::get`]; when a value is empty or too long; when a branch would be left with one child whose node
+    /// is missing; when a branch would be too short for a trie of hashed keys.
     pub fn put(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), TrieError> {
-        // Beside the value a leaf has three bytes before it, three before all, and two and the key's for the path.
+        // In addition to the value, a leaf has three bytes before the value, three before everything, and two bytes and
+        // the key's bytes for the path.
         let most = VALUE_MAX.min(NODE_MAX - 8 - key.len().min(32));
         let key = self.nibbles(key)?;
         match value {
@@ -197,12 +199,12 @@ impl Trie {
         }
     }
 
-    /// What [`Trie::go_back`] needs to undo the changes from here on.
+    /// The state that [`Trie::go_back`] needs to undo later changes.
     pub(crate) fn mark(&self) -> Child {
         self.root.clone()
     }
 
-    /// Undoes the changes since a mark. The nodes that they made stay behind.
+    /// Undoes the changes since a mark. The nodes that they made stay in the set.
     pub(crate) fn go_back(&mut self, mark: Child) {
         self.root = mark;
     }
@@ -256,7 +258,7 @@ impl Trie {
         })
     }
 
-    /// The node of a child, or nothing where it is empty.
+    /// The node of a child, or `None` if it is empty.
     fn load(&self, child: &Child, prefix: &[u8]) -> Result<Option<Arc<Node>>, TrieError> {
         let hash = match child {
             Child::Empty => return Ok(None),
@@ -271,7 +273,7 @@ impl Trie {
         node.map(|node| Some(Arc::new(node))).map_err(|fault| node_error(hash, prefix, fault))
     }
 
-    /// The child of an extension, as it is: a branch. Of embedded nodes decoding has seen to that.
+    /// The child of an extension, unchanged: a branch. For embedded nodes, decoding has checked this.
     fn branch_below(&self, child: &Child, prefix: &[u8]) -> Result<Child, TrieError> {
         match (child, self.load(child, prefix)?.as_deref()) {
             (Child::Hash(hash), Some(Node::Leaf { .. } | Node::Extension { .. })) => {
@@ -318,10 +320,10 @@ impl Trie {
         Ok(if path.is_empty() { branch } else { child_of(Node::Extension { path, child: branch }) })
     }
 
-    /// A branch with these children, unless it would be one that a lookup refuses.
+    /// A branch with these children, unless a lookup would refuse it.
     fn branch(&self, children: Box<[Child; 16]>, prefix: &[u8]) -> Result<Child, TrieError> {
         let node = Node::Branch(children);
-        // Nearer to the root the paths of leaves are too long for an embedded branch.
+        // Nearer to the root, the paths of leaves are too long for an embedded branch.
         if self.keys == Keys::Hashed && prefix.len() > 32 {
             let length = node.encode(refer_to_leaf).len();
             if length < HASHED_FROM {
@@ -331,7 +333,7 @@ impl Trie {
         Ok(child_of(node))
     }
 
-    /// The child without a key, or nothing if the key is absent.
+    /// The child without a key, or `None` if the key is absent.
     fn deleted(&self, child: &Child, key: &[u8], at: usize) -> Result<Option<Child>, TrieError> {
         let rest = &key[at..];
         let length = || TrieError::Length { prefix: digits(&key[..at]) };
@@ -362,7 +364,7 @@ impl Trie {
         }
     }
 
-    /// A path above a child, as one node where the child has a path itself: its node is needed to tell.
+    /// A path above a child, as one node if the child has a path itself: this requires the child's node.
     fn joined(&self, path: &[u8], child: &Child, prefix: &[u8]) -> Result<Child, TrieError> {
         let node = self.load(child, prefix).map_err(|error| match error {
             TrieError::Missing { hash, prefix } => TrieError::Sibling { hash, prefix },
@@ -379,7 +381,7 @@ impl Trie {
         })
     }
 
-    /// The bytes of a node; nodes below it get hashes.
+    /// The bytes of a node; nodes below it receive hashes.
     fn sealed(&mut self, node: &Node) -> Vec<u8> {
         node.encode(|child, out| match child {
             Child::Empty => out.push(rlp::EMPTY_STRING),
@@ -404,7 +406,7 @@ fn child_of(node: Node) -> Child {
     Child::Node(Arc::new(node))
 }
 
-/// A reference as long as the right one, where no embedded node but leaves is possible.
+/// A reference as long as the real one; only leaves can be embedded nodes here.
 fn refer_to_leaf(child: &Child, out: &mut Vec<u8>) {
     let leaf = match child {
         Child::Empty => return out.push(rlp::EMPTY_STRING),

@@ -1,4 +1,4 @@
-//! The tries of a block: whether claims are true, and what changes make of the state.
+//! The tries of a block: whether claims are true, and the state after changes.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,23 +15,24 @@ use crate::trie::{Lookup, Trie, TrieError};
 
 const ZERO: Word = [0; 32];
 
-/// What happens to an account in a block. Later changes of one list win.
+/// The changes of an account in a block. Later changes in a list take precedence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Its address.
     pub address: Address,
     /// Its fields after the block.
     pub post: Post,
-    /// Slots and their values after the block, 0 for a slot that is gone.
+    /// Slots and their values after the block, 0 for a removed slot.
     pub slots: Vec<(Word, Word)>,
 }
 
 /// The fields of an account after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Post {
-    /// The account and its storage are gone.
+    /// The account and its storage are removed.
     Removed,
-    /// These fields are new, the others stay. An account that is left without nonce, balance and code is removed (EIP-161).
+    /// These fields are new, and the others stay. An account that is left without nonce, balance and code is removed
+    /// (EIP-161).
     Fields {
         /// The nonce.
         nonce: Option<u64>,
@@ -42,17 +43,17 @@ pub enum Post {
     },
 }
 
-/// What is wrong, and with which account, slot or entry.
+/// The fault, and the account, slot or entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{subject}: {fault}")]
 pub struct TriesError {
     /// The account, slot or entry.
     pub subject: String,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of faults.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The trie cannot answer.
@@ -61,13 +62,13 @@ pub enum Fault {
     /// A leaf is not an account, or not the value of a slot.
     #[error("invalid leaf: {0}")]
     Leaf(#[from] RlpError),
-    /// A slot's leaf with the value 0, which has no leaf.
+    /// A leaf with the value 0: a slot with the value 0 must have no leaf.
     #[error("invalid leaf: a slot with value 0 has no leaf")]
     ZeroLeaf,
-    /// No root of this tag.
+    /// There is no root of this tag.
     #[error("the {0} root is not known")]
     Tag(Tag),
-    /// An entry of the state trie, whose keys are no indices.
+    /// An entry of the state trie, whose keys are not indices.
     #[error("the state trie has no entries by index: name transactions, receipts or withdrawals")]
     StateEntry,
     /// The claim is false.
@@ -82,7 +83,7 @@ pub enum Fault {
     Root {
         /// The header's.
         expected: Hash,
-        /// What the changes lead to.
+        /// The root after the changes.
         found: Hash,
     },
 }
@@ -97,7 +98,7 @@ pub struct Tries {
 }
 
 impl Tries {
-    /// The tries with these roots. Nothing is decoded before a question needs it.
+    /// The tries with these roots. Nothing is decoded before a request needs it.
     pub fn new(roots: &Roots, nodes: Nodes) -> Self {
         let nodes = Arc::new(nodes);
         let keys = |tag| if tag == Tag::State { Keys::Hashed } else { Keys::Index };
@@ -113,15 +114,15 @@ impl Tries {
         self.account_by(address, &mut |_, _| {}).map_err(|fault| about_account(address, fault))
     }
 
-    /// The value of a slot: 0 where the slot or the account is absent.
+    /// The value of a slot: 0 if the slot or the account is absent.
     ///
     /// # Errors
-    /// As [`Tries::account`], in both tries.
+    /// As for [`Tries::account`], in both tries.
     pub fn slot(&self, address: &Address, slot: &Word) -> Result<Word, TriesError> {
         self.slot_by(address, slot, &mut None, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
     }
 
-    /// [`Tries::slot`] of an account that is known: without a walk to it.
+    /// [`Tries::slot`] for a known account, without a walk to it.
     pub(crate) fn slot_below(
         &self,
         address: &Address,
@@ -132,7 +133,7 @@ impl Tries {
         self.slot_by(address, slot, &mut last, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
     }
 
-    /// The value at an index of another trie than the state's.
+    /// The value at an index of a trie other than the state's.
     ///
     /// # Errors
     /// When the trie is the state's, its root is not known, or a node on the way is missing or invalid.
@@ -148,10 +149,10 @@ impl Tries {
         self.check_by(claim, &mut None, &mut |_, _| {})
     }
 
-    /// What is true of the key that a claim is about.
+    /// The true claim about the key of a claim.
     ///
     /// # Errors
-    /// As [`Tries::account`], for the claim's key.
+    /// As for [`Tries::account`], for the claim's key.
     pub fn renewed(&self, claim: &Claim) -> Result<Claim, TriesError> {
         Ok(match *claim {
             Claim::Account { address, .. } | Claim::AbsentAccount { address } => match self.account(&address)? {
@@ -166,12 +167,14 @@ impl Tries {
         })
     }
 
-    /// Checks that claims are true, and returns the nodes that show it, each once: what a proof of the claims hashes.
+    /// Checks that claims are true, and returns the nodes that show it, each once: a proof of the claims hashes these
+    /// nodes.
     ///
-    /// Changes leave nodes behind. Tries that follow many blocks are built again from these nodes now and then.
+    /// Changes leave old nodes in the set. Tries that follow many blocks are built again from the returned nodes from
+    /// time to time.
     ///
     /// # Errors
-    /// As [`Tries::check`].
+    /// As for [`Tries::check`].
     pub fn nodes_of<'a>(&'a self, claims: &[Claim]) -> Result<Vec<&'a [u8]>, TriesError> {
         let (mut seen, mut nodes) = (HashSet::new(), Vec::new());
         let mut visit = |hash: &Hash, bytes: &'a [u8]| {
@@ -192,10 +195,11 @@ impl Tries {
 
     /// Applies the changes of a block to the state, in place. Keys are put before others are deleted, which needs the fewest nodes.
     ///
-    /// The cost is that of the changes, however many blocks came before.
+    /// The cost depends only on the changes, not on the number of earlier blocks.
     ///
     /// # Errors
-    /// As [`Tries::account`], and when a branch would be left with one child whose node is missing. The tries are then as they were.
+    /// As for [`Tries::account`], and when a branch would be left with one child whose node is missing. The tries are
+    /// then unchanged.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), TriesError> {
         let Some(state) = self.tries.get(&Tag::State).map(Trie::mark) else {
             return Err(about(format_args!("changes"), Fault::Tag(Tag::State)));
@@ -217,7 +221,7 @@ impl Tries {
         result
     }
 
-    /// Applies changes in place. What undoes those of storage tries, last first, is appended to `undo`.
+    /// Applies changes in place. Appends to `undo` what undoes those of storage tries, last first.
     fn apply_merged(&mut self, changes: &Merged, undo: &mut Vec<(Address, Undo)>) -> Result<(), TriesError> {
         let (mut changed, mut gone) = (Vec::new(), Vec::new());
         for (address, (post, renewed, values)) in changes {
@@ -295,7 +299,7 @@ impl Tries {
         }
     }
 
-    /// The account with an address, without another walk where the last one led there.
+    /// The account with an address, without another walk if the last walk led there.
     fn account_after<'a>(
         &'a self,
         address: &Address,
@@ -320,7 +324,7 @@ impl Tries {
         let found = match self.storage.get(address) {
             Some(trie) => trie.walk(&key, visit)?,
             None => {
-                // The nodes are this set's, and not the short-lived trie's.
+                // The nodes belong to this set, not to the short-lived trie.
                 let trie = Trie::new(&account.storage_root, Keys::Hashed, self.nodes.clone());
                 trie.walk(&key, |hash, _| self.nodes.get(hash).into_iter().for_each(|bytes| visit(hash, bytes)))?
             }
@@ -371,10 +375,10 @@ impl Tries {
     }
 }
 
-/// Of each account its last fields, whether its earlier life has ended, and its slots since then.
+/// For each account its last fields, whether its earlier life has ended, and its slots since then.
 type Merged = BTreeMap<Address, (Post, bool, BTreeMap<Word, Word>)>;
 
-/// How a storage trie becomes what it was.
+/// How to restore a storage trie.
 enum Undo {
     /// It was changed since this mark.
     Changed(Child),
@@ -394,7 +398,7 @@ fn merged(changes: &[Change]) -> Merged {
                 *fields = Post::Removed;
                 *renewed = true;
                 values.clear();
-                // What is gone has no slots.
+                // A removed account has no slots.
                 continue;
             }
             (fields @ Post::Removed, _) => *fields = post.clone(),
@@ -409,7 +413,7 @@ fn merged(changes: &[Change]) -> Merged {
     merged
 }
 
-/// An account after a change of its fields; nothing where it is gone.
+/// An account after a change of its fields; `None` if it is removed.
 fn after(before: Option<Account>, post: &Post) -> Option<Account> {
     let Post::Fields { nonce, balance, code_hash } = post else { return None };
     let new = Account { nonce: 0, balance: ZERO, storage_root: EMPTY_ROOT, code_hash: EMPTY_CODE };
@@ -427,7 +431,7 @@ fn after(before: Option<Account>, post: &Post) -> Option<Account> {
 /// The account that the last walk led to.
 type Last = Option<(Address, Option<Account>)>;
 
-/// What is told of every node on a walk.
+/// Is called for every node on a walk.
 type Visit<'v, 'a> = dyn FnMut(&Hash, &'a [u8]) + 'v;
 
 fn expect(holds: bool, error: impl FnOnce() -> TriesError) -> Result<(), TriesError> {

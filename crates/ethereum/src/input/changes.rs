@@ -1,4 +1,4 @@
-//! Changes of a block: a list, or what `prestateTracer` answers with `diffMode`.
+//! Changes of a block: a list, or the answer of `prestateTracer` with `diffMode`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,14 @@ use crate::{Change, Post};
 
 /// Reads changes in one of these forms:
 ///
-/// - `[{"address", "post": {"nonce", "balance", "codeHash"} | null, "slots": [{"slot", "post"}]}]`, where `post` may be left out if no field changes;
+/// - `[{"address", "post": {"nonce", "balance", "codeHash"} | null, "slots": [{"slot", "post"}]}]`, where `post` may be
+///   omitted if no field changes;
 /// - `{"pre", "post"}` of `debug_traceTransaction` with the tracer `prestateTracer` and `diffMode`;
 /// - the list of these of `debug_traceBlockByNumber`, in the order of the transactions. It lacks withdrawals and system calls: add them in a list of
 ///   the first form.
 ///
 /// # Errors
-/// When the text is too large, is not JSON, or has none of these forms.
+/// When the text is too large, is not JSON, or does not have one of these forms.
 pub fn read_changes(text: &[u8]) -> Result<Vec<Change>, InputError> {
     let mut changes = Vec::new();
     for (i, item) in each(parse(text)?)?.into_iter().enumerate() {
@@ -87,12 +88,12 @@ fn traced(item: &Map<String, Value>, changes: &mut Vec<Change>) -> Result<(), In
             let (before, now) = (storage(pre.get(&address).copied())?, storage(Some(after))?);
             let mut slots = Vec::new();
             for &slot in before.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
-                // A slot that is not listed after the transaction is gone.
+                // A slot that is not listed after the transaction has been removed.
                 let value = now.get(&slot).map(|v| word(v)).transpose().at(|| Hex(&slot).to_string())?;
                 slots.push((slot, value.unwrap_or_default()));
             }
             let mut post = fields(object(after)?)?;
-            // Some clients write no code like that.
+            // Some clients represent missing code like that.
             if let Post::Fields { code_hash: Some(hash), .. } = &mut post
                 && *hash == [0; 32]
             {
@@ -111,7 +112,7 @@ fn storage(account: Option<&Value>) -> Result<BTreeMap<Word, &Value>, InputError
     storage.map_or_else(|| Ok(BTreeMap::new()), |storage| by_key(storage, word))
 }
 
-/// The fields of an object by what their names mean.
+/// The fields of an object, by the meaning of their names.
 fn by_key<K: Ord>(
     fields: &Map<String, Value>,
     read: impl Fn(&Value) -> Read<K>,

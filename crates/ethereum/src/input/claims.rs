@@ -76,7 +76,7 @@ fn claim(item: &Value) -> Result<Claim, InputError> {
             Claim::AbsentEntry { trie, index }
         } else {
             let value = field(item, "value", bytes)?;
-            // Whether other bytes are a transaction is for the trie to say.
+            // For other bytes, the trie decides whether they are a transaction.
             if trie == Tag::Transactions && has_blobs(&value) == Ok(true) {
                 Err(InputFault::Blobs).at(|| "value".into())?;
             }

@@ -8,21 +8,22 @@ use super::json::{At, InputError, InputFault, bytes, each, field, list, object, 
 use super::objects::{receipt, transaction};
 use crate::Trie;
 
-/// Bytes of a hash: no transaction is as short.
+/// Bytes of a hash: every transaction is longer.
 const HASH: usize = 32;
 
 /// The values of a trie by their index, which lead to its root.
 #[derive(Clone, Debug)]
 pub struct CheckedEntries {
-    /// What the trie has at each index.
+    /// The values of the trie at each index.
     pub claims: Vec<Claim>,
-    /// All nodes of the trie; some may be there twice.
+    /// All nodes of the trie, possibly with duplicates.
     pub nodes: Vec<Vec<u8>>,
 }
 
-/// Reads the values of a block's trie in the order of their indices: a list of hexadecimal texts, as `debug_getRawReceipts` answers, or a list of answers with one
-/// each, as `debug_getRawTransaction` gives them. Receipts may also be the objects that `eth_getBlockReceipts` answers, transactions and withdrawals those of the
-/// block that `eth_getBlockByHash` answers, with whole transactions.
+/// Reads the values of a block's trie in the order of their indices: a list of hexadecimal texts, as
+/// `debug_getRawReceipts` answers, or a list of answers with one text each, as `debug_getRawTransaction` gives them.
+/// Receipts may also be the objects that `eth_getBlockReceipts` answers. Transactions and withdrawals may be those of
+/// the block that `eth_getBlockByHash` answers, with whole transactions.
 ///
 /// # Errors
 /// When the text is too large, is not JSON, or has another form.
@@ -63,7 +64,7 @@ fn entry(tag: Tag, value: &Value) -> Result<Vec<u8>, InputError> {
     }
 }
 
-/// Checks that values are all that a trie has.
+/// Checks that values are all values of a trie.
 ///
 /// # Errors
 /// When they lead to another root, or a value is empty or too long for a trie.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::json::{At, InputError, InputFault, bytes, field, fixed, maybe, parse, printable, word};
 
-/// Fields of a header in the order of their encoding, those of later forks last.
+/// Fields of a header in the order of their encoding; those of later forks are last.
 const FIELDS: [(&str, Form); 22] = [
     ("parentHash", Form::Bytes),
     ("sha3Uncles", Form::Bytes),
@@ -44,11 +44,12 @@ enum Form {
     Number,
 }
 
-/// Reads a header: its RLP in hexadecimal digits, with or without quotes, or the block that `eth_getBlockByHash` answers. The hash is always computed;
-/// where the block names one, or `expected` does, they must agree.
+/// Reads a header: its RLP in hexadecimal digits, with or without quotes, or the block that `eth_getBlockByHash`
+/// answers. The hash is always computed. If the block or `expected` names a hash, it must agree.
 ///
 /// # Errors
-/// When the text is not a header, or is the header of another block; when a block has fields that are not known here, and so another hash.
+/// When the text is not a header, or is the header of another block; when a block has unknown fields, and so another
+/// hash.
 pub fn read_header(text: &[u8], expected: Option<&Hash>) -> Result<Header, InputError> {
     let trimmed = text.trim_ascii();
     let value = if trimmed.starts_with(b"0x") {
@@ -80,8 +81,8 @@ pub(super) fn header_of(value: &Value) -> Result<Header, InputError> {
     Ok(header)
 }
 
-/// Whether a header that was read from a value has this hash. Clients list fields that are in no header, so a field that is not known here is
-/// the matter only where the hash differs.
+/// Whether a header that was read from a value has this hash. Clients list fields that no header has, so an unknown
+/// field is reported only if the hash differs.
 fn has_hash(value: &Value, header: &Header, expected: &Hash) -> Result<(), InputFault> {
     if header.hash == *expected {
         return Ok(());
@@ -95,17 +96,18 @@ fn has_hash(value: &Value, header: &Header, expected: &Hash) -> Result<(), Input
     })
 }
 
-/// Checks that the bytes of a transaction are those of its trie: a list, or a type byte and a list. Blob transactions travel with their blobs and
-/// stand in the trie without.
+/// Checks that the bytes of a transaction are those of its trie: a list, or a type byte and a list. Blob transactions
+/// travel with their blobs, but the trie has them without blobs.
 ///
 /// # Errors
-/// When they are not.
+/// When they are not those bytes.
 pub fn check_transaction(transaction: &[u8]) -> Result<(), InputError> {
     let read = || if has_blobs(transaction)? { Err(InputFault::Blobs) } else { Ok(()) };
     read().at(|| "transaction".into())
 }
 
-/// Whether a transaction is one as it travels: a typed one whose first field is a list, that of the transaction itself.
+/// Whether a transaction has its form in transit: typed, with a list as its first field, which is the transaction
+/// itself.
 pub(super) fn has_blobs(transaction: &[u8]) -> Result<bool, RlpError> {
     let typed = transaction.first().is_some_and(|b| *b < 0x80);
     let mut outer = Reader::new(if typed { &transaction[1..] } else { transaction });

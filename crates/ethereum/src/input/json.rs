@@ -15,21 +15,21 @@ use crate::{LimitError, TrieError, TriesError};
 pub const TEXT_MAX: usize = 64 << 20;
 /// Deepest nesting.
 const DEPTH_MAX: usize = 16;
-/// Most values, and so most memory: an object has the weight of some more.
+/// The greatest number of values, which bounds the memory: an object counts as several.
 const VALUES_MAX: usize = 1 << 22;
 const OBJECT: usize = 8;
 
-/// What is wrong with an input, and where.
+/// The fault of an input, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}{fault}")]
 pub struct InputError {
     /// The place, as `answer 3: accountProof: 2: `; empty for the whole text.
     pub place: String,
-    /// What is wrong.
+    /// The fault.
     pub fault: Box<InputFault>,
 }
 
-/// What is wrong with an input.
+/// The fault of an input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputFault {
     /// More than [`TEXT_MAX`] bytes.
@@ -38,61 +38,61 @@ pub enum InputFault {
     /// More values than 2^22.
     #[error("more than {VALUES_MAX} values, of which an object counts as {OBJECT}: split the file")]
     Values,
-    /// An object that has a field twice, or an account or a slot by two spellings.
+    /// An object with a repeated field, or an account or a slot in two spellings.
     #[error("`{0}` is there twice")]
     Twice(String),
-    /// A field that does not belong to the others.
+    /// A field that does not fit the others.
     #[error("field `{field}` does not belong here: expected {expected}")]
     Stray {
         /// The field.
         field: String,
-        /// The fields that do.
+        /// The expected fields.
         expected: &'static str,
     },
     /// Deeper than 16 levels.
     #[error("nested deeper than {DEPTH_MAX} levels: not an answer of a client")]
     Depth,
-    /// No JSON.
+    /// The text is not JSON.
     #[error("not JSON: {0}")]
     Json(String),
-    /// A client's error in the place of an answer.
+    /// A client's error instead of an answer.
     #[error(
         "the client answered with an error: {0}; many clients have the state of recent blocks only (128 by default): ask for a newer block, or ask an archive node"
     )]
     Client(String),
-    /// Another kind of value.
+    /// The kind of the value is wrong.
     #[error("expected {expected}, got {found}")]
     Kind {
-        /// What is expected.
+        /// The expected kind.
         expected: &'static str,
         /// The value, shortened.
         found: String,
     },
-    /// A field that is not there.
+    /// A missing field.
     #[error("missing field `{0}`")]
     Field(&'static str),
     /// Text that is not a hexadecimal number.
     #[error("expected 0x and an even number of hexadecimal digits, got \"{0}\"")]
     Hex(String),
-    /// Another number of bytes.
+    /// The number of bytes is wrong.
     #[error("expected {expected} bytes, got {found}")]
     Length {
-        /// What is expected.
+        /// The expected number.
         expected: usize,
-        /// What was found.
+        /// The number found.
         found: usize,
     },
     /// An address whose upper-case letters are not those of its checksum.
     #[error("address {0} has a wrong checksum (EIP-55): check it, or write it in lower case")]
     Checksum(String),
-    /// A field beside a proof that says something else than the proof.
+    /// A field beside a proof that contradicts the proof.
     #[error("reported {field} {reported} differs from the proof's {proven}: ask for all by one block hash (EIP-1898)")]
     Reported {
         /// The field.
         field: &'static str,
-        /// What is reported.
+        /// The reported value.
         reported: String,
-        /// What is proven.
+        /// The proven value.
         proven: String,
     },
     /// A proof that begins with another root.
@@ -107,7 +107,7 @@ pub enum InputFault {
         /// The hash of its first node.
         found: Hash,
     },
-    /// No proof, although the trie has keys.
+    /// There is no proof, although the trie has keys.
     #[error("no proof, but the trie with root {} is not empty", Hex(.0))]
     NoProof(Hash),
     /// Bytes that are not a header, or the header of another block.
@@ -121,7 +121,7 @@ pub enum InputFault {
         /// Most bytes.
         most: usize,
     },
-    /// A header with fields that are not known here, so that its hash cannot be computed.
+    /// A header with unknown fields, so its hash cannot be computed.
     #[error(
         "header has fields that this version does not know, the first is `{field}`: without them its hash is {}, expected {}; give the header as RLP (debug_getRawHeader)",
         Hex(.found),
@@ -149,21 +149,21 @@ pub enum InputFault {
     /// Bytes that are not RLP.
     #[error(transparent)]
     Rlp(#[from] RlpError),
-    /// A transaction or receipt of a type that is not known here.
+    /// The type of a transaction or receipt is unknown.
     #[error("type {kind} is not known to this version: give {remedy}")]
     Type {
         /// The type.
         kind: u64,
-        /// What to give in its place.
+        /// What to give instead.
         remedy: &'static str,
     },
-    /// The hashes of transactions, which say nothing of their bytes.
+    /// Hashes of transactions, which do not give their bytes.
     #[error("hashes of transactions: ask for the block with whole transactions (true), or for debug_getRawTransaction")]
     Hashes,
-    /// A blob transaction as it travels in the network.
+    /// A blob transaction in the form in which it travels in the network.
     #[error("a blob transaction with its blobs: the trie has it without blobs, as eth_getRawTransactionByHash answers")]
     Blobs,
-    /// A list that is not the one of its block.
+    /// A list that does not belong to its block.
     #[error("their root is {}, expected {}: give all of one block, in their order", Hex(.found), Hex(.expected))]
     Entries {
         /// The root of the block.
@@ -171,13 +171,13 @@ pub enum InputFault {
         /// The root of the list.
         found: Hash,
     },
-    /// A value that no trie has.
+    /// A value that no trie can have.
     #[error(transparent)]
     Trie(#[from] TrieError),
     /// Too many nodes.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// The nodes do not answer.
+    /// The nodes do not give an answer.
     #[error(transparent)]
     Tries(Box<TriesError>),
 }
@@ -202,7 +202,7 @@ impl From<TriesError> for InputFault {
 }
 
 impl InputError {
-    /// Whether the text is well formed, but what it says is false or not shown.
+    /// Whether the text is well formed, but its content is false or not shown.
     pub fn is_refusal(&self) -> bool {
         use InputFault as F;
         match &*self.fault {
@@ -213,7 +213,7 @@ impl InputError {
         }
     }
 
-    /// The same inside of a place.
+    /// The same error, inside a place.
     pub(super) fn inside(mut self, place: &str) -> Self {
         self.place.insert_str(0, &format!("{place}: "));
         self
@@ -226,7 +226,7 @@ impl From<InputFault> for InputError {
     }
 }
 
-/// The value of a text, within the bounds; of an envelope of JSON-RPC its result.
+/// The value of a text, within the bounds; for an envelope of JSON-RPC its result.
 pub(super) fn parse(text: &[u8]) -> Read<Value> {
     if text.len() > TEXT_MAX {
         return Err(InputFault::Size(text.len()));
@@ -240,7 +240,8 @@ pub(super) fn parse(text: &[u8]) -> Read<Value> {
     }
 }
 
-/// Makes a value and counts what is in it. A `Value` that is read by itself takes text in strings of a certain object for JSON, in some builds.
+/// Makes a value and counts its contents. In some builds, a `Value` that is deserialised directly interprets strings of
+/// a certain object as JSON.
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     depth: usize,
@@ -323,12 +324,12 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 }
 
-/// The beginning of a text in one line.
+/// The beginning of a text, on one line.
 pub(super) fn printable(text: &str) -> String {
     text.chars().take(70).flat_map(char::escape_default).collect()
 }
 
-/// The result in an envelope; other values as they are.
+/// The result in an envelope; other values unchanged.
 pub(super) fn unwrapped(mut value: Value) -> Read<Value> {
     let Some(envelope) = value.as_object_mut().filter(|o| o.contains_key("jsonrpc")) else { return Ok(value) };
     match (envelope.remove("result"), envelope.get("error")) {
@@ -348,7 +349,8 @@ pub(super) fn each(value: Value) -> Result<Vec<Value>, InputError> {
     }
 }
 
-/// What a client says in the place of an answer. The end says which blocks it has, so more is shown than of other values.
+/// The error that a client gives instead of an answer. Its end says which blocks the client has, so more of it is shown
+/// than of other values.
 pub(super) fn client_error(error: &Value) -> InputFault {
     InputFault::Client(shortened(error.get("message").unwrap_or(error), 240))
 }
@@ -377,7 +379,7 @@ pub(super) fn list(value: &Value) -> Read<&[Value]> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| kind("a list", value))
 }
 
-/// A field that is there and not null.
+/// A field that is present and not null.
 pub(super) fn optional<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|v| !v.is_null())
 }
@@ -434,7 +436,7 @@ pub(super) fn small(value: &Value) -> Read<u64> {
     number(value).map(u64::from_be_bytes)
 }
 
-/// An address. If it has letters of both cases they must be those of EIP-55.
+/// An address. If it has letters of both cases, they must be those of EIP-55.
 pub(super) fn address(value: &Value) -> Read<Address> {
     let address = fixed(value)?;
     let given = digits(value)?;
@@ -453,7 +455,7 @@ pub(super) fn field<'a, T>(
     read(required(object, name)?).at(|| name.into())
 }
 
-/// [`field`] where the field may be missing or null.
+/// [`field`] that may be missing or null.
 pub(super) fn maybe<'a, T>(
     object: &'a Map<String, Value>,
     name: &'static str,

@@ -1,6 +1,7 @@
-//! What Ethereum's clients answer: proofs, witnesses, changes, headers, receipts and other lists; and files of claims.
+//! Answers of Ethereum's clients: proofs, witnesses, changes, headers, receipts and other lists; and files of claims.
 //!
-//! Every function takes the bytes of a JSON text, bare or in the envelope of JSON-RPC. An error is one line: where, which value, and the remedy.
+//! Every function takes the bytes of a JSON text, bare or in the envelope of JSON-RPC. An error is one line: the place,
+//! the value, and the remedy.
 
 mod changes;
 mod claims;

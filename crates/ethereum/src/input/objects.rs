@@ -1,6 +1,6 @@
-//! Transactions and receipts as clients answer them in JSON objects, in the bytes that their tries have.
+//! Transactions and receipts in the JSON objects of clients, encoded as in their tries.
 //!
-//! What is left out or read wrongly leads to another root, so a field that is not known here cannot pass unseen.
+//! A field that is omitted or misread leads to another root, so an unknown field is always noticed.
 
 use evergrove_verifier::ethereum::rlp;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ type Encoded = Result<(), InputError>;
 enum Form {
     Number,
     Bytes,
-    /// An address, or nothing where a contract is made.
+    /// An address, or no bytes if a contract is created.
     To,
     AccessList,
     Hashes,
@@ -38,7 +38,7 @@ const LEGACY: &[(&str, Form)] = &[
     ("r", Number),
     ("s", Number),
 ];
-/// Those of type 1: EIP-2930.
+/// The fields of type 1: EIP-2930.
 const WITH_ACCESS_LIST: &[(&str, Form)] = &[
     ("chainId", Number),
     ("nonce", Number),
@@ -52,7 +52,7 @@ const WITH_ACCESS_LIST: &[(&str, Form)] = &[
     ("r", Number),
     ("s", Number),
 ];
-/// What types 2 to 4 begin with: EIP-1559.
+/// The first fields of types 2 to 4: EIP-1559.
 const WITH_FEES: &[(&str, Form)] = &[
     ("chainId", Number),
     ("nonce", Number),
@@ -64,11 +64,11 @@ const WITH_FEES: &[(&str, Form)] = &[
     ("input", Bytes),
     ("accessList", AccessList),
 ];
-/// What type 3 has behind that: EIP-4844.
+/// The next fields of type 3: EIP-4844.
 const BLOBS: &[(&str, Form)] = &[("maxFeePerBlobGas", Number), ("blobVersionedHashes", Hashes)];
-/// What type 4 has behind that: EIP-7702.
+/// The next field of type 4: EIP-7702.
 const CODES: &[(&str, Form)] = &[("authorizationList", Authorizations)];
-/// What types 1 to 4 end with.
+/// The last fields of types 1 to 4.
 const SIGNATURE: &[(&str, Form)] = &[("yParity", Parity), ("r", Number), ("s", Number)];
 
 /// The bytes of a transaction.
@@ -118,7 +118,7 @@ pub(super) fn receipt(value: &Value) -> Result<Vec<u8>, InputError> {
     Ok(typed(kind, &fields))
 }
 
-/// A list of fields behind its type, if it has one.
+/// A list of fields, after its type if it has one.
 fn typed(kind: u64, fields: &[u8]) -> Vec<u8> {
     let mut bytes = if kind == 0 { Vec::new() } else { vec![kind as u8] };
     bytes.extend(rlp::list(fields));
@@ -168,7 +168,7 @@ fn hash(out: &mut Vec<u8>, value: &Value) -> Encoded {
     Ok(())
 }
 
-/// What the members of a list are encoded as, one behind the other.
+/// The encodings of the members of a list, one after the other.
 fn each_of(
     of: &Object,
     name: &'static str,

@@ -10,14 +10,14 @@ use super::json::{
 };
 use crate::{Nodes, Tries};
 
-/// An answer of `eth_getProof`. What it reports beside the nodes is compared, and never believed.
+/// An answer of `eth_getProof`. Values that it reports beside the nodes are compared, and never trusted.
 #[derive(Clone, Debug)]
 pub struct AccountProof {
     /// The address.
     pub address: Address,
     /// The nodes of the account.
     pub nodes: Vec<Vec<u8>>,
-    /// The slots that were asked for.
+    /// The requested slots.
     pub slots: Vec<SlotProof>,
     nonce: Option<u64>,
     balance: Option<Word>,
@@ -30,7 +30,7 @@ pub struct AccountProof {
 pub struct SlotProof {
     /// Its number.
     pub slot: Word,
-    /// Its nodes; none where the client gave none, or the empty node alone.
+    /// Its nodes; empty if the client gave none, or only the empty node.
     pub nodes: Vec<Vec<u8>>,
     value: Option<Word>,
 }
@@ -38,9 +38,9 @@ pub struct SlotProof {
 /// Answers that fit their root and each other.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The state that the nodes tell of.
+    /// The state that the nodes describe.
     pub tries: Tries,
-    /// What the nodes say about the accounts and slots of the answers, in the order of the keys.
+    /// The claims about the accounts and slots of the answers that the nodes show, in the order of the keys.
     pub claims: Vec<Claim>,
     /// Nodes that no claim needs.
     pub strays: usize,
@@ -80,15 +80,15 @@ fn account_proof(answer: &Value) -> Result<AccountProof, InputError> {
 fn slot_proof(slot: &Value) -> Result<SlotProof, InputError> {
     let slot = object(slot)?;
     let mut nodes = all_bytes(maybe(slot, "proof", list)?.unwrap_or_default(), "proof")?;
-    // Clients say of an empty trie: no list, no nodes, or the empty node.
+    // Clients represent an empty trie by no list, no nodes, or the empty node.
     if nodes == [[rlp::EMPTY_STRING]] {
         nodes.clear();
     }
     Ok(SlotProof { slot: field(slot, "key", word)?, nodes, value: maybe(slot, "value", word)? })
 }
 
-/// Checks answers against a state root: every account and slot follows from the nodes, and what is reported agrees with that. Nodes may come in any
-/// order, and may be too many.
+/// Checks answers against a state root: every account and slot follows from the nodes, and the reported values agree.
+/// Nodes may come in any order, and there may be too many.
 ///
 /// # Errors
 /// When a proof begins elsewhere, a node is missing or invalid, or a reported field differs. The place is the account or slot.
@@ -157,7 +157,7 @@ fn reported(proof: &AccountProof, account: Option<&Account>) -> Result<(), Input
     let Some(account) = account else {
         agrees("nonce", proof.nonce, 0, u64::to_string)?;
         agrees("balance", proof.balance, [0; 32], hex)?;
-        // Clients report zeros or the hashes of nothing.
+        // Clients report zeros or the hashes of empty data.
         let zero = |hash: &Hash| *hash != [0; 32];
         agrees("storageHash", proof.storage_root.filter(zero), EMPTY_ROOT, hex)?;
         return agrees("codeHash", proof.code_hash.filter(zero), EMPTY_CODE, hex);

@@ -8,14 +8,15 @@ use super::header::header_of;
 use super::json::{At, InputError, InputFault, all_bytes, bytes, list, optional, parse, printable, required};
 use crate::{LimitError, Nodes, Tries};
 
-/// The nodes of the state *before* a block that the block reads. There are no new nodes or values in it: those follow from the block's changes.
+/// The nodes of the state *before* a block that the block reads. It has no new nodes or values: those follow from the
+/// block's changes.
 #[derive(Clone, Debug)]
 pub struct Witness {
     /// The nodes.
     pub nodes: Vec<Vec<u8>>,
     /// Headers of blocks before, each the parent of the next.
     pub headers: Vec<Header>,
-    /// Claims that the nodes show, where a file has them beside: clients answer none.
+    /// Claims that the nodes show, if a file has claims as well: clients return none.
     pub claims: Vec<Claim>,
 }
 
@@ -26,8 +27,8 @@ pub fn witness_value(claims: &[Claim], nodes: &Nodes) -> Value {
     json!({ "claims": claims, "state": nodes })
 }
 
-/// Reads a witness: a list of nodes, or an object with `state` (a list of nodes, or an object of nodes by their hashes) and maybe `headers` and `claims`. Codes
-/// and keys are not needed.
+/// Reads a witness: a list of nodes, or an object with `state` (a list of nodes, or an object of nodes by their hashes)
+/// and optionally `headers` and `claims`. Codes and keys are not needed.
 ///
 /// # Errors
 /// When the text is too large, is not JSON, or has another form; when a header does not follow the one before it.
@@ -72,7 +73,8 @@ impl Witness {
         Ok(*root.ok_or(InputFault::Parent(block.parent))?)
     }
 
-    /// The state with this root. What a node is decides its hash: in which order nodes came, or under which name, does not matter.
+    /// The state with this root. The content of a node determines its hash: the order and the names of nodes do not
+    /// matter.
     ///
     /// # Errors
     /// When there are too many nodes.

@@ -1,4 +1,4 @@
-//! Recorded answers of clients: one question has answers in many words, and each has one reading or one refusal.
+//! Recorded answers of clients: a question has answers in different forms, and each has one reading or one refusal.
 
 use std::path::Path;
 
@@ -70,7 +70,7 @@ fn absent(address: &str) -> Value {
     json!({"address": address, "absent": true})
 }
 
-/// Zeros and the hashes of nothing are what clients report of an absent account; its absence follows from the nodes.
+/// Clients report zeros and the hashes of empty data for an absent account; its absence follows from the nodes.
 #[test]
 fn an_absent_account_is_reported_with_zeros_or_the_hashes_of_nothing() {
     let real = "0xeeeeeeeeeeeeeeeeeeeeeeee00000000000b6db7";
@@ -99,7 +99,7 @@ fn an_absent_account_is_reported_with_zeros_or_the_hashes_of_nothing() {
             ))
         );
     }
-    // Of an account that is there, zeros are wrong.
+    // For a present account, zeros are wrong.
     let mut there = answer("empty-storage.json")[0].clone();
     there["result"]["codeHash"] = json!(Hex(&[0; 32]).to_string());
     assert_eq!(
@@ -119,7 +119,7 @@ fn the_proof_in_an_empty_storage_trie_is_no_list_or_no_nodes_or_the_empty_node()
     assert_eq!(read(&answers, STATE), Ok(expected.clone()));
     for one in answers.as_array().expect("a batch") {
         assert_eq!(read(one, STATE), Ok(expected.clone()));
-        // None of them is a proof in a trie that has slots.
+        // No such answer is a proof in a trie that has slots.
         let mut other = answer("keys-and-values.json")[1].clone();
         other["result"]["storageProof"][1]["proof"] = one["result"]["storageProof"][0]["proof"].clone();
         assert_eq!(
@@ -140,7 +140,7 @@ fn keys_and_values_are_numbers_in_any_width() {
     for one in answers.as_array().expect("a batch") {
         assert_eq!(read(one, STATE), Ok(expected.clone()));
     }
-    // One slot by three spellings is one claim.
+    // One slot in three spellings is one claim.
     assert_eq!(read(&answers, STATE), Ok(expected));
     let mut other = answers[2].clone();
     other["result"]["storageProof"][0]["value"] = json!("0x1235");
@@ -290,7 +290,7 @@ fn addresses_in_mixed_case_have_the_checksum_of_eip_55() {
     );
 }
 
-/// Every value is the entry at its place, and the file of claims that says so is read.
+/// Every value is the entry at its index, and the file of claims about it is read.
 fn entries(tag: Tag, values: &[Vec<u8>]) {
     let mut trie = Trie::indexed(values).expect("values");
     let mut nodes = Vec::new();
@@ -328,12 +328,12 @@ fn typed_transactions_are_a_type_and_a_list() {
     let claim = json!([{"trie": "transactions", "index": 0, "value": Hex(&network).to_string()}]);
     let error = read_claims(&text(&claim)).map(drop).map_err(|e| e.to_string());
     assert_eq!(error, Err(format!("claim 0: value: {blobs}")));
-    // In another trie these bytes are a value as others are.
+    // In another trie these bytes are an ordinary value.
     let claim = json!([{"trie": "receipts", "index": 0, "value": Hex(&network).to_string()}]);
     assert!(read_claims(&text(&claim)).is_ok());
 }
 
-/// Types 1 to 4; and one from before Byzantium, with a state root in the place of its status.
+/// Types 1 to 4; and one from before Byzantium, with a state root instead of its status.
 #[test]
 fn receipts_of_every_fork_are_entries() {
     let receipts = all(&answer("raw-receipts.json")["result"]);
@@ -344,7 +344,7 @@ fn receipts_of_every_fork_are_entries() {
     entries(Tag::Receipts, &receipts);
 }
 
-/// Presence is in the trie: an account without anything may be there, and one whose code delegates is as others are.
+/// Presence is in the trie: an empty account may be present, and an account whose code delegates is an ordinary one.
 #[test]
 fn accounts_that_are_present_are_not_absent() {
     let delegation = keccak_256(&[&[0xef, 0x01, 0x00][..], &[0x11; 20]].concat());

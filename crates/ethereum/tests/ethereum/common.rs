@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use evergrove_verifier::ethereum::{Claim, Hash, Roots, Tag};
 use serde_json::Value;
 
-/// A file of real data: one of the repository, else one of the folder that `EVERGROVE_TESTDATA` names, if that is set.
+/// A file of real data: from the repository, otherwise from the folder that `EVERGROVE_TESTDATA` names, if that is set.
 pub(crate) fn file(name: &str) -> Option<Value> {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/ethereum").join(name);
     let path = if ours.exists() {

@@ -37,7 +37,7 @@ fn executed(name: &str) -> Option<[usize; 3]> {
     tries.expect_state_root(header.roots.get(Tag::State).expect("a state root")).expect("the header's");
     after.iter().for_each(|claim| tries.check(claim).expect("true after the block"));
 
-    // The nodes that were made are those that the source lists.
+    // The new nodes are those that the source lists.
     let made: BTreeSet<Hash> = tries.nodes_of(&after).expect("true").into_iter().map(keccak_256).collect();
     let made: BTreeSet<Hash> = made.into_iter().filter(|hash| nodes.get(hash).is_none()).collect();
     let listed: BTreeSet<Hash> = all(&file["newNodes"]).iter().map(|n| keccak_256(n)).collect();
@@ -47,7 +47,7 @@ fn executed(name: &str) -> Option<[usize; 3]> {
     assert_eq!(again.nodes_of(&after).map(|n| n.len()), tries.nodes_of(&after).map(|n| n.len()));
     assert_ne!(canonical_digest(&before), canonical_digest(&after));
 
-    // The same block as a tracer tells of it.
+    // The same block in the form of a tracer.
     let mut diff = json!({"pre": {}, "post": {}});
     for account in accounts {
         for side in ["pre", "post"].into_iter().filter(|side| account[side].is_object()) {
@@ -75,7 +75,7 @@ fn a_block_of_withdrawals_is_executed() {
 #[test]
 fn a_block_of_transactions_is_executed() {
     if let Some(counts) = executed("mainnet-19807080.json") {
-        // One new node more is of a leaf that a deletion leaves alone, and on no claim's way.
+        // One further new node is a leaf that a deletion leaves alone, on the way of no claim.
         assert_eq!(counts, [29, 130, 316]);
     }
 }

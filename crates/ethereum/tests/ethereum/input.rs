@@ -1,4 +1,4 @@
-//! What clients answer in other words, and what is refused: each with the line that says so.
+//! Clients' answers in other forms, and refusals, each with its error line.
 
 use evergrove_ethereum::input::{
     AccountProof, InputError, TEXT_MAX, check_proofs, claim_value, read_changes, read_claims, read_header, read_proofs,

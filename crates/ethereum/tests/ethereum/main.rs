@@ -1,4 +1,4 @@
-//! Tries, real data, and what is refused.
+//! Tries, real data, and refusals.
 
 mod answers;
 mod common;

@@ -1,4 +1,4 @@
-//! Damaged nodes: no panic, and what is accepted has one encoding.
+//! Damaged nodes: no panic, and accepted nodes have one encoding.
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
@@ -66,7 +66,8 @@ proptest! {
         let trie = Trie::new(&root, keys, nodes);
         let answer = trie.get(&key);
         let mut changed = trie.clone();
-        // Whatever can be put at the key and taken back leaves the same root: the node is as it would be written.
+        // If a value can be put at the key and removed again, the root is unchanged: the node has its canonical
+        // encoding.
         let put = changed.put(&key, Some(&[0xab; 3]));
         prop_assert!(put.is_ok() || answer.is_err() || matches!(answer, Ok(Lookup::Absent(_))));
         if put.is_ok() {
@@ -88,7 +89,7 @@ proptest! {
         let text = mutated(good, &edits);
         if let Ok(checked) = read_proofs(&text).and_then(|proofs| check_proofs(root, proofs)) {
             for claim in checked.claims {
-                // Another address or slot may be asked for; what was asked for before has the same answer.
+                // Another address or slot may be requested; the original request has the same answer.
                 let known = claims.iter().find(|c| c.key() == claim.key());
                 prop_assert!(known.is_none_or(|known| *known == claim), "{claim}");
             }

@@ -1,4 +1,5 @@
-//! Transactions and receipts as JSON objects: what `eth_getBlockByHash` and `eth_getBlockReceipts` say of the bytes in a block's tries.
+//! Transactions and receipts as JSON objects: the data of `eth_getBlockByHash` and `eth_getBlockReceipts` about the
+//! bytes in a block's tries.
 
 use evergrove_ethereum::input::{check_entries, read_entries};
 use evergrove_verifier::ethereum::rlp::{Item, Reader};
@@ -23,7 +24,7 @@ fn hex(bytes: &[u8]) -> Value {
     Hex(bytes).to_string().into()
 }
 
-/// What `read` says of each item of a list.
+/// The results of `read` for each item of a list.
 fn each(fields: &mut Reader<'_>, read: impl Fn(Item<'_>) -> Value) -> Value {
     let mut list = fields.list().expect("a list");
     let mut values = Vec::new();
@@ -51,7 +52,7 @@ fn fields(raw: &[u8]) -> (u8, Reader<'_>) {
     (kind, Reader::new(&raw[usize::from(kind > 0)..]).list().expect("a list"))
 }
 
-/// A transaction in the words of a client.
+/// A transaction in the form of a client.
 fn transaction(raw: &[u8]) -> Value {
     let (kind, mut fields) = fields(raw);
     let fields = &mut fields;
@@ -98,7 +99,7 @@ fn transaction(raw: &[u8]) -> Value {
     object
 }
 
-/// A receipt in the words of a client.
+/// A receipt in the form of a client.
 fn receipt(raw: &[u8]) -> Value {
     let (kind, mut fields) = fields(raw);
     let outcome = string(&mut fields);
@@ -120,7 +121,7 @@ fn receipt(raw: &[u8]) -> Value {
     object
 }
 
-/// The objects of values are read as the values, with a root of theirs. How many there are.
+/// Objects of values are read like the values, with their root. Returns their number.
 fn are_read(tag: Tag, values: &[Vec<u8>], root: Option<Hash>) -> usize {
     let object = |raw: &Vec<u8>| if tag == Tag::Receipts { receipt(raw) } else { transaction(raw) };
     let objects: Vec<Value> = values.iter().map(object).collect();
@@ -162,7 +163,7 @@ fn objects_of_blocks_lead_to_their_roots() {
     assert_eq!(are_read(tag, &all(&block["receipts"]), Some(root(&block, tag))), 202);
 }
 
-/// Words of clients that mean the same, and what is not read.
+/// Equivalent forms of clients, and refused ones.
 #[test]
 fn other_objects_are_told() {
     let raw = answer("raw-transactions.json");

@@ -1,4 +1,4 @@
-//! Bad inputs, each with its whole line: proofs, headers, nodes, integers, JSON, changes, sizes.
+//! Bad inputs, each with its whole error line: proofs, headers, nodes, integers, JSON, changes, sizes.
 
 use evergrove_ethereum::input::{
     TEXT_MAX, check_proofs, read_changes, read_claims, read_header, read_proofs, read_witness,
@@ -50,7 +50,7 @@ fn one_line(error: String) -> String {
     error
 }
 
-/// What an answer about the contract with these nodes, the first of which is the root, is refused with.
+/// The refusal of an answer about the contract with these nodes, the first of which is the root.
 fn refusal(nodes: &[&[u8]]) -> String {
     let digits: Vec<_> = nodes.iter().map(|node| Hex(node).to_string()).collect();
     let answer = json!({"address": CONTRACT, "accountProof": digits});
@@ -381,12 +381,12 @@ fn changes_that_nodes_cannot_follow() {
         check_proofs(&hash(&json!(STATE)), proofs).expect("good").tries
     };
     let changes = |changes: Value| read_changes(&text(&changes)).expect("changes");
-    // A claim to keep whose nodes are not there.
+    // A claim whose nodes are missing.
     let plain = claim_of(json!({"address": PLAIN, "absent": true}));
     let error = one_line(known().check(&plain).expect_err("not known").to_string());
     assert!(error.starts_with(&format!("account {PLAIN}: missing node 0x")), "{error}");
     assert!(error.ends_with(": add the proof of a key with this prefix"), "{error}");
-    // Deletions that leave one child, whose node is not there.
+    // Deletions that leave one child, whose node is missing.
     let addresses = [[0xaa; 20], [0xbb; 20]];
     let paths = addresses.map(|address| Hex(&keccak_256(&address)).to_string()[2..].to_owned());
     let depth = paths[0].bytes().zip(paths[1].bytes()).take_while(|(a, b)| a == b).count();
@@ -409,7 +409,7 @@ fn changes_that_nodes_cannot_follow() {
             &paths[1][..=depth]
         )
     );
-    // The root after the changes is another.
+    // The root after the changes differs.
     let mut tries = known();
     tries.apply(&changes(json!([{"address": CONTRACT, "slots": [{"slot": "0x9", "post": "0x1"}]}]))).expect("known");
     let found = tries.root(Tag::State).expect("known");

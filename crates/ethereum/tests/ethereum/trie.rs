@@ -1,4 +1,4 @@
-//! Tries by hand: embedded nodes, absences, deletions with and without siblings, and nodes that are refused.
+//! Tries built by hand: embedded nodes, absences, deletions with and without siblings, and refused nodes.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn trie(pairs: &[(&str, &[u8])]) -> Trie {
     trie
 }
 
-/// The trie of which the nodes on the way to these keys are known.
+/// The trie with the known nodes on the way to these keys.
 fn part(trie: &mut Trie, keys: &[&str]) -> Trie {
     let root = trie.root();
     let mut nodes: Vec<Vec<u8>> = Vec::new();
@@ -112,7 +112,7 @@ fn small_values_deep_in_a_trie_are_embedded() {
     let mut beside = a;
     beside[31] ^= 1;
     assert_eq!(part.get(&beside), Ok(Lookup::Absent(Absence::Diverges { depth: 63 })));
-    // A longer value is not embedded; a deletion needs no node but the parent.
+    // A longer value is not embedded; a deletion needs only the parent's node.
     part.put(&a, Some(&[0x80; 4])).expect("known");
     assert_eq!(part.proof(&a).expect("known").len(), 3);
     part.put(&b, None).expect("known");
@@ -123,7 +123,7 @@ fn small_values_deep_in_a_trie_are_embedded() {
 
 #[test]
 fn deletions_merge_branches() {
-    // What is left of each deletion: a leaf, an extension, a branch below; with an extension above or without.
+    // The result of each deletion: a leaf, an extension, a branch below; with an extension above or without.
     let cases: [&[&str]; 6] = [
         &["12", "13"],
         &["12", "131", "132"],
@@ -236,7 +236,7 @@ fn nodes_that_do_not_fit_their_place_are_refused() {
     }
 }
 
-/// A node that has one child sixteen times, 64 deep, is 16^64 nodes to whoever builds the tree.
+/// A node that has one child sixteen times, 64 deep, is 16^64 nodes to a program that builds the tree.
 #[test]
 fn nodes_that_repeat_their_child_cost_nothing() {
     let mut nodes = vec![strings(&[&[0x20], &[1; 40]])];
@@ -288,13 +288,13 @@ fn accounts_come_change_and_go() {
     assert!(error.contains("the claim is false: the trie has nonce 1, balance 0x00"), "{error}");
     tries.apply(&[change(None, &[(1, 0), (3, 7)])]).expect("known");
     assert_eq!([1, 2, 3].map(|n| slot(&tries, n)), [word(0), word(6), word(7)]);
-    // Destroyed and made again: a life without the old storage.
+    // Destroyed and created again: a life without the old storage.
     let removed = Change { address: A, post: Post::Removed, slots: Vec::new() };
     tries.apply(&[removed.clone(), change(Some(1), &[(1, 9)])]).expect("known");
     assert_eq!([1, 2, 3].map(|n| slot(&tries, n)), [word(9), word(0), word(0)]);
     tries.apply(&[change(Some(3), &[]), removed]).expect("known");
     assert_eq!((tries.account(&A), slot(&tries, 1), tries.expect_state_root(&EMPTY_ROOT)), (Ok(None), word(0), Ok(())));
-    // What is left without nonce, balance and code is not in the trie.
+    // An account without nonce, balance and code is not in the trie.
     tries.apply(&[change(Some(0), &[])]).expect("known");
     assert_eq!(tries.account(&A), Ok(None));
 }
@@ -359,12 +359,12 @@ fn an_error_leaves_all_tries_as_they_were() {
     };
     let before = seen(&mut part);
     assert_eq!(before, seen(&mut all));
-    // One storage trie changed, one removed and made again, one new: then the account of which no node is known.
+    // One storage trie changed, one removed and created again, one new: then the account whose nodes are unknown.
     let mut second = vec![there(a, &two(50)), gone(b), there(b, &two(60)), there(c, &two(70)), there(far, &two(80))];
     let error = part.apply(&second).expect_err("a node is missing");
     assert!(matches!(error.fault, Fault::Trie(TrieError::Missing { .. })), "{error}");
     assert_eq!(seen(&mut part), before);
-    // All is done but the deletions from the state.
+    // Everything is done except the deletions from the state.
     let error = part.apply(&[gone(a), gone(b)]).expect_err("the last child is not known");
     assert!(matches!(error.fault, Fault::Trie(TrieError::Sibling { .. })), "{error}");
     assert_eq!(seen(&mut part), before);
@@ -404,7 +404,7 @@ fn slots_of_a_removal_are_gone_with_the_account() {
     let removed = Change { slots: vec![(word(1), word(1))], ..gone(A) };
     tries.apply(&[removed.clone(), change(Some(1), &[(2, 2)])]).expect("known");
     assert_eq!([1, 2].map(|n| tries.slot(&A, &word(n))), [Ok(word(0)), Ok(word(2))]);
-    // Made again without slots.
+    // Created again without slots.
     tries.apply(&[removed, change(Some(1), &[])]).expect("known");
     let account = tries.account(&A).expect("known").expect("there");
     assert_eq!((account.storage_root, tries.slot(&A, &word(2))), (EMPTY_ROOT, Ok(word(0))));
@@ -421,7 +421,7 @@ fn entries_of_the_state_are_refused() {
     assert_eq!(error(Tag::Withdrawals), "withdrawals 0: the withdrawals root is not known");
 }
 
-/// What was put can be read once it has a hash.
+/// A value that was put can be read once it has a hash.
 #[test]
 fn values_that_no_node_has_room_for_are_refused() {
     for (keys, key, most) in [
