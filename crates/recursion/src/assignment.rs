@@ -1,10 +1,10 @@
-//! Assignments that a dishonest prover sets as it likes, for tests of what circuits constrain.
+//! Assignments that a dishonest prover sets as it likes, for tests of the constraints of circuits.
 //!
-//! An attack here is an assignment, not a witness that a generator may refuse. [`Assignment::complete`] takes the values that
-//! the attacker insists on, and lets the generators fill in the rest without ever overruling one; [`Assignment::violations`]
-//! then evaluates every gate of every row. Wires that the circuit connects share one value by construction, so that a broken
-//! connection shows as a broken gate at one of its ends. An attack counts as a test of one constraint when everything else
-//! holds: tests therefore bound the violations from above as well as from below.
+//! An attack here is an assignment, not a witness that a generator may refuse. [`Assignment::complete`] takes the
+//! values that the attacker insists on, and lets the generators fill in the rest without ever overruling one.
+//! [`Assignment::violations`] then evaluates every gate of every row. Wires that the circuit connects share one value
+//! by construction, so a broken connection shows as a broken gate at one of its ends. An attack counts as a test of one
+//! constraint if everything else holds: therefore tests bound the violations from above as well as from below.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -99,7 +99,7 @@ impl<'a> Assignment<'a> {
         let public_inputs_hash = Poseidon::hash_no_pad(&self.public_inputs);
         let mut out = BTreeSet::new();
         for row in 0..common.degree() {
-            // The one selector that is in use at this row holds the number of the row's gate.
+            // The only selector in use at this row holds the number of the row's gate.
             let in_use: Vec<u64> = constants[..selectors]
                 .iter()
                 .map(|c| c[row].to_canonical_u64())
@@ -125,7 +125,7 @@ impl<'a> Assignment<'a> {
     }
 }
 
-/// Asserts that the assignment breaks something, and no more than `most` rows: everything else of the attack holds.
+/// Asserts that the assignment breaks something, but at most `most` rows: everything else in the attack holds.
 #[track_caller]
 pub fn assert_refused(assignment: &Assignment<'_>, most: usize) {
     let violations = assignment.violations();

@@ -29,7 +29,7 @@ pub fn backend_id() -> BackendId {
     BackendId::new(BACKEND_NAME, BACKEND_VERSION)
 }
 
-/// A backend of this name, before its circuits are built. It wraps where the profile has a wrap.
+/// A backend of this name, before its circuits are built. It wraps if the profile has a wrap.
 pub fn backend_spec(choice: BackendChoice, class: HeightClass, capacity: usize) -> BackendSpec {
     let wraps = choice.profile.wrap().is_some();
     BackendSpec { choice, version: BACKEND_VERSION, class, capacity, wraps }
@@ -50,8 +50,9 @@ impl Plonky2Backend {
     /// else built (seconds) and left there.
     ///
     /// # Errors
-    /// For a profile of another backend. When what was built does not match the pinned keys: another version of a dependency or a miscompilation. A cache that
-    /// is damaged, outdated or not writable is no error: it is built anew.
+    /// For a profile of another backend. When the built circuits do not match the pinned keys: another version of a
+    /// dependency or a miscompilation. A damaged, outdated or unwritable cache is not an error: the circuits are built
+    /// again.
     pub fn load(profile: Profile, class: HeightClass, cache_dir: Option<&Path>) -> Result<Self, BackendError> {
         let pinned = KeySet::pinned(profile, class)?;
         let (pair, wrap) = cache::load_or_build(profile, class, &pinned, cache_dir)?;
@@ -64,7 +65,7 @@ impl Plonky2Backend {
         Ok(Self::assemble(profile, class, pair, wrap))
     }
 
-    /// Builds the circuits without looking at pinned keys: how the keys that are to be pinned come about.
+    /// Builds the circuits without comparing pinned keys, to produce the keys that will be pinned.
     ///
     /// # Errors
     /// For a profile of another backend, and when the circuits do not fit their rows.
@@ -123,12 +124,12 @@ impl Plonky2Backend {
         &self.pair
     }
 
-    /// The wrap circuit, where the profile has one.
+    /// The wrap circuit, if the profile has one.
     pub fn wrap_circuit(&self) -> Option<&Circuit<WrapTargets>> {
         self.wrap.as_ref()
     }
 
-    /// What the bucket circuit is proven from.
+    /// The witness of the bucket circuit.
     ///
     /// # Errors
     /// When the witness contradicts the circuit's rules.
@@ -138,7 +139,7 @@ impl Plonky2Backend {
         self.pair.bucket.targets.assign(witness, merge_key).map_err(witness_error)
     }
 
-    /// What the merge circuit is proven from.
+    /// The witness of the merge circuit.
     ///
     /// # Errors
     /// When a child does not verify, or the witness contradicts the circuit's rules.
@@ -156,7 +157,7 @@ impl Plonky2Backend {
         targets.assign(witness, children, left.statement.height, bucket_key, merge_key).map_err(witness_error)
     }
 
-    /// What the wrap circuit is proven from.
+    /// The witness of the wrap circuit.
     ///
     /// # Errors
     /// When the profile has no wrap, or the child does not verify or is not a whole batch's.
@@ -175,7 +176,7 @@ impl Plonky2Backend {
             .ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.spec.choice.profile)))
     }
 
-    /// The proof of a child, verified: a merge of one that does not verify would fail late and without a reason.
+    /// Verifies the proof of a child: a merge of an invalid proof would fail late and without a reason.
     fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
         if child.kind == NodeKind::Wrap {
             return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
@@ -198,7 +199,7 @@ impl Plonky2Backend {
     }
 }
 
-/// Builds the circuits; `hint` is the pinned common data where they are known.
+/// Builds the circuits; `hint` is the pinned common data, if known.
 pub(crate) fn build(
     profile: Profile,
     class: HeightClass,

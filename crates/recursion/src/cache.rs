@@ -1,11 +1,12 @@
 //! Proving circuits on disk.
 //!
-//! A file holds plonky2's serialized circuits behind a checksum. What is loaded must have the pinned keys; a file that is
-//! damaged, or of another version, is built anew. The checksum is no signature: the directory is trusted, and made for its
-//! owner alone. Of batch proofs, whoever may write to it can stop the prover, but no more: every proof is verified with the pinned
-//! keys before it leaves the backend. Applications have no pinned keys: theirs are kept in such a directory too, and a
-//! verifier of applications must trust it like the program itself. The wires that a prover sets are not stored: they follow from the circuit's
-//! construction, which costs far less than its commitments.
+//! A file holds plonky2's serialized circuits after a checksum. Loaded circuits must have the pinned keys; if a file is
+//! damaged, or of another version, the circuits are built again. The checksum is not a signature: the directory is
+//! trusted, and only its owner has access. For batch proofs, anyone who can write to it can stop the prover, but no
+//! more: every proof is verified with the pinned keys before it leaves the backend. Applications have no pinned keys:
+//! their keys are kept in such a directory too, and a verifier of applications must trust it like the program itself.
+//! The wires that a prover sets are not stored: they follow from the circuit's construction, which costs far less than
+//! its commitments.
 
 use std::convert::Infallible;
 use std::fs;
@@ -33,7 +34,7 @@ const HEADER: &[u8] = concat!("evergrove circuits 1, ", env!("CARGO_PKG_VERSION"
 
 type Circuits<S = CircuitSpec> = (CircuitPair<S>, Option<Circuit<WrapTargets>>);
 
-/// The circuits from `dir` where they lie there, else built and left there.
+/// The circuits from `dir` if they are there, otherwise built and left there.
 pub(crate) fn load_or_build(
     profile: Profile,
     class: HeightClass,
@@ -48,13 +49,13 @@ pub(crate) fn load_or_build(
     }
     let circuits = build(profile, class, Some(pinned))?;
     if let Some(path) = path {
-        // A cache that can not be written costs the next start some seconds and nothing else.
+        // An unwritable cache costs the next start some seconds and nothing else.
         let _ = store(&path, &spec, &circuits);
     }
     Ok(circuits)
 }
 
-/// Where the circuits of a profile and height class lie in `dir`.
+/// The place of the circuits of a profile and height class in `dir`.
 pub fn file(dir: &Path, profile: Profile, class: HeightClass) -> PathBuf {
     dir.join(format!("plonky2-v{}-{profile}-{}.circuits", crate::backend::BACKEND_VERSION, class.height_max()))
 }
@@ -90,12 +91,12 @@ fn circuit_from(data: &[u8], own: &'static [GeneratorKind]) -> Option<CircuitDat
     consistent.then_some(data)
 }
 
-/// A single circuit from its file, where it is intact.
+/// A single circuit from its file, if it is intact.
 pub(crate) fn load_circuit(path: &Path) -> Option<CircuitData<F, C, D>> {
     circuit_from(&read(path)?, &[])
 }
 
-/// Leaves a single circuit in a file. A cache that can not be written costs the next start its building and nothing else.
+/// Leaves a single circuit in a file. An unwritable cache only makes the next start build it again.
 pub(crate) fn store_circuit(path: &Path, data: &CircuitData<F, C, D>) {
     if let Ok(bytes) = circuit_bytes(data, &[]) {
         let _ = write(path, &bytes);
@@ -169,7 +170,7 @@ pub fn store<S: PairSpec>(path: &Path, spec: &S, (pair, wrap): &Circuits<S>) -> 
     write(path, &body)
 }
 
-/// What follows header and checksum in an intact file of this version.
+/// The bytes after header and checksum in an intact file of this version.
 pub fn read(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = fs::read(path).ok()?;
     let rest = bytes.strip_prefix(HEADER)?;
@@ -181,7 +182,7 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes beside the target and renames, so that a reader never sees half a file.
+/// Writes beside the target and renames, so a reader never sees half a file.
 ///
 /// # Errors
 /// Of the file system.
@@ -196,7 +197,7 @@ pub fn write(path: &Path, body: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the directory, for its owner alone where the system knows owners.
+/// Makes the directory, accessible only to its owner on systems with owners.
 fn create_private(dir: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

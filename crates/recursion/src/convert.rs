@@ -1,7 +1,7 @@
 //! Plonky2's proofs as the plain data of `evergrove_verifier::wire`, and back.
 //!
-//! The public inputs travel in the statement, not in the proof's bytes: shapes here have none, and
-//! [`to_plonky_proof`] takes them from the caller, who derives them from the statement that is being checked.
+//! The public inputs travel in the statement, not in the proof's bytes: shapes here have no public inputs, and
+//! [`to_plonky_proof`] takes them from the caller, which derives them from the statement that is being checked.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::wire::{Ext, OpenedLeaf, Openings, Query, Snark, SnarkParams, SnarkShape};

@@ -1,6 +1,6 @@
 //! Verifier keys in plonky2's types, and as the bytes that are pinned in [`evergrove_verifier::keys`].
 //!
-//! Plonky2's `circuit_digest` does not hash the gates, so that a verifier pins the common data beside caps and digests.
+//! Plonky2's `circuit_digest` does not hash the gates, so a verifier pins the common data beside caps and digests.
 
 use evergrove_commit::{BackendError, NodeKind};
 use evergrove_primitives::Digest;
@@ -27,7 +27,7 @@ pub type CommonData = CommonCircuitData<F, D>;
 /// The keys of one profile and height class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySet {
-    /// What bucket and merge share.
+    /// The common data of bucket and merge.
     pub node_common: CommonData,
     /// The bucket's key.
     pub bucket: VerifierKey,
@@ -48,7 +48,7 @@ impl KeySet {
         }
     }
 
-    /// A digest of the keys: what their caps and circuit digests come to.
+    /// A digest of the keys: of their caps and circuit digests.
     pub fn digest(&self) -> Digest {
         let keys = [Some(&self.bucket), Some(&self.merge), self.wrap.as_ref().map(|(_, key)| key)];
         let mut bytes = Vec::new();
@@ -62,7 +62,8 @@ impl KeySet {
     /// The pinned keys of a profile and height class.
     ///
     /// # Errors
-    /// For a profile of another backend. When this build pins none, or pins bytes that do not decode or are of circuits with other parameters.
+    /// For a profile of another backend. When this build pins no keys, or pins bytes that do not decode or belong to
+    /// circuits with other parameters.
     pub fn pinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let params = params_of(profile)?;
         let what = keys::file_name(profile, class);
@@ -80,7 +81,7 @@ impl KeySet {
     /// Compares the circuits with the parameters of bucket and merge, and of the wrap.
     ///
     /// # Errors
-    /// A text that says what differs.
+    /// A text that names the difference.
     pub fn check_params(&self, node: &FriParams, wrap: Option<&FriParams>) -> Result<(), String> {
         check_params(&self.node_common, node).map_err(|e| format!("bucket and merge: {e}"))?;
         match (&self.wrap, wrap) {
@@ -128,7 +129,7 @@ pub(crate) fn from_pinned(key: &CircuitKey) -> Result<(CommonData, VerifierKey),
     Ok((common, VerifierKey { constants_sigmas_cap: cap, circuit_digest: to_hash(&key.circuit_digest) }))
 }
 
-/// A key as it is pinned.
+/// A key in its pinned form.
 pub(crate) fn to_pinned(kind: NodeKind, common: &CommonData, key: &VerifierKey) -> CircuitKey {
     CircuitKey {
         kind,

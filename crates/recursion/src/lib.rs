@@ -1,13 +1,14 @@
 //! Recursive proofs of batch structures on Plonky2.
 //!
-//! **What.** [`Plonky2Backend`] proves the buckets, merges and wraps of a batch; [`Plonky2Verifier`] checks what it made,
+//! **What.** [`Plonky2Backend`] proves the buckets, merges and wraps of a batch; [`Plonky2Verifier`] checks its proofs,
 //! with pinned keys and without building a circuit. The circuits are in [`circuit`], their construction in [`setup`].
-//! [`paper`] has the paper's own scheme and [`baselines`] others, to compare with; [`apps`] has the applications of `evergrove-apps` as circuits.
+//! [`paper`] has the paper's own scheme and [`baselines`] others, for comparison; [`apps`] has the applications of
+//! `evergrove-apps` as circuits.
 //!
 //! **When.** A prover loads a backend (seconds, or less from its cache); a verifier loads only keys (milliseconds).
 //!
-//! **Neighbours.** Implements `evergrove_commit::RecursionBackend`; statements, encodings, profiles and pinned keys come from
-//! `evergrove-verifier`. With `evergrove-bench` the only crate that sees plonky2 and starky.
+//! **Neighbours.** Implements `evergrove_commit::RecursionBackend`; statements, encodings, profiles and pinned keys
+//! come from `evergrove-verifier`. Only this crate and `evergrove-bench` depend on plonky2 and starky.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,9 @@
 //! Building the circuits of a profile.
 //!
-//! Bucket and merge must share one `CommonCircuitData`, since a merge verifies both kinds of children with one verifier; and
-//! the merge's own common data is an input of its construction. Setup therefore looks for a fixed point: it builds both
-//! with the union of their gates until nothing changes. Rounds are cheap (no commitment); only the last one commits.
+//! Bucket and merge must share one `CommonCircuitData`, since a merge verifies both kinds of children with one
+//! verifier. But the merge's own common data is an input of its construction. Setup therefore searches for a fixed
+//! point: it builds both with the union of their gates until nothing changes. Rounds are cheap (no commitment); only
+//! the last one commits.
 
 use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::gates::gate::GateRef;
@@ -24,7 +25,7 @@ pub struct Circuit<T> {
     pub data: CircuitData<F, C, D>,
     /// Rows in use before padding.
     pub rows: usize,
-    /// What proves it.
+    /// The prover of the circuit.
     pub prover: CircuitProver,
 }
 
@@ -48,7 +49,7 @@ impl<T> Circuit<T> {
     }
 }
 
-/// A bucket and a merge circuit that prove each other, yet to be built.
+/// A bucket and a merge circuit that prove each other, not built yet.
 pub trait PairSpec {
     /// The wires of the bucket.
     type Bucket;
@@ -56,7 +57,7 @@ pub trait PairSpec {
     type Merge;
     /// The parameters of both.
     fn spec(&self) -> &CircuitSpec;
-    /// The generators of its own that the circuits have, for their serialization.
+    /// The circuits' own generators, for their serialization.
     fn generators(&self) -> &'static [GeneratorKind] {
         &[]
     }
@@ -104,7 +105,7 @@ pub enum SetupError {
         /// log2 of the rows of the spec.
         given: usize,
     },
-    /// Bucket and merge did not come to share one common data.
+    /// Bucket and merge did not settle on one common data.
     #[error("bucket and merge circuits share no common data after {0} rounds")]
     NoFixedPoint(usize),
 }
@@ -115,7 +116,7 @@ const STAND_IN_KEY: HashOut<F> = HashOut {
     elements: [GoldilocksField(1 << 60), GoldilocksField(1 << 61), GoldilocksField(1 << 62), GoldilocksField(1 << 63)],
 };
 
-/// Rounds of the search; two are what it takes from scratch, one with the right hint.
+/// Rounds of the search: it takes two from scratch, one with the right hint.
 const ROUNDS: usize = 5;
 
 impl<S: PairSpec> CircuitPair<S> {
@@ -174,19 +175,19 @@ impl<S: PairSpec> CircuitPair<S> {
     }
 }
 
-/// Builds a bucket circuit alone, with no more rows than it needs: it can be proven and examined, but not merged.
+/// Builds a bucket circuit alone, with only the rows that it needs: it can be proven and examined, but not merged.
 pub fn build_bucket(spec: &CircuitSpec) -> Circuit<BucketTargets> {
     let Unbuilt { targets, builder } = Unbuilt::bucket(spec);
     let rows = builder.num_gates();
     Circuit::new(targets, builder.build(), rows)
 }
 
-/// Rows of a bucket before padding, those left out that plonky2 adds for constants and public inputs.
+/// Rows of a bucket before padding, without those that plonky2 adds for constants and public inputs.
 pub fn bucket_rows<S: PairSpec>(spec: &S) -> usize {
     Unbuilt::bucket(spec).builder.num_gates()
 }
 
-/// log2 of the rows that a bucket of this spec takes, padding aside. Commits to nothing, so that it costs a second or two.
+/// log2 of the rows of a bucket of this spec, without padding. Makes no commitments, so it takes only a second or two.
 pub fn bucket_degree_bits(spec: &CircuitSpec) -> usize {
     Unbuilt::bucket(spec).builder.mock_build::<C>().common.degree_bits()
 }

@@ -1,7 +1,7 @@
 //! Verification with pinned keys: no circuit is built, no prover data loaded.
 //!
-//! [`check`] is our own verifier of plonky2's proofs, from their bytes; plonky2's stays selectable ([`VerifierKind`]), and
-//! verifies what ours does not support.
+//! [`check`] is our own verifier of plonky2's proofs, from their bytes. Plonky2's stays selectable ([`VerifierKind`]),
+//! and verifies circuits that ours does not support.
 
 mod check;
 mod constraints;
@@ -28,7 +28,7 @@ use check::Check;
 
 pub use params::{OtherParams, check_params};
 
-/// Whose verifier it is. Verdicts are the same.
+/// The implementation of the verifier. Verdicts are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum VerifierKind {
     /// Ours, and plonky2's for circuits that it does not support.
@@ -51,7 +51,7 @@ pub struct Plonky2Verifier {
 pub struct CircuitVerifier {
     circuit: VerifierCircuitData<F, C, D>,
     shape: SnarkShape,
-    /// Our verifier, where it is chosen and supports the circuit.
+    /// Our verifier, if it is chosen and supports the circuit.
     check: Option<Check>,
 }
 
@@ -138,7 +138,7 @@ impl Plonky2Verifier {
         Self::by(VerifierKind::default(), Isa::detect(), keys)
     }
 
-    /// A verifier for these keys of either kind, and on a given instruction set: for tests and comparisons.
+    /// A verifier of either kind for these keys, on a given instruction set: for tests and comparisons.
     ///
     /// # Panics
     /// When used on a CPU that lacks the instruction set.

@@ -87,7 +87,7 @@ impl PointTargets {
         Congruence { a: &self.y, b: &self.y, linear: &cube, scale: minus_active, on: active.target }.assert(b);
     }
 
-    /// The point where `active`, else the identity.
+    /// The point if `active`, otherwise the identity.
     fn only_if(&self, b: &mut Builder, active: BoolTarget) -> Self {
         let limbs = self.limbs().map(|limb| b.mul(active.target, limb));
         Self::of_output(&limbs)
@@ -104,9 +104,9 @@ impl PointTargets {
 
 /// An addition with the wires that a prover sets.
 pub struct Addition {
-    /// Slope of the line through both operands, or of the tangent; 1 where they are inverses of each other.
+    /// Slope of the line through both operands, or of the tangent; 1 if they are inverses of each other.
     pub slope: Element,
-    /// The sum where neither operand nor the sum is the identity.
+    /// The sum if neither operand nor the sum is the identity.
     pub chord: PointTargets,
     /// The operands are inverses of each other.
     pub inverse: BoolTarget,
@@ -255,7 +255,7 @@ impl SimpleGenerator<F, D> for SplitGenerator {
     }
 }
 
-/// The element that some wires stand for.
+/// The element that some wires represent.
 fn element(witness: &PartitionWitness<'_, F>, limbs: &[Target]) -> Fq {
     reduce_limbs(&core::array::from_fn(|i| witness.get_target(limbs[i]).to_canonical_u64()))
 }

@@ -25,7 +25,8 @@ pub enum OnPlonky2 {
 }
 
 impl OnPlonky2 {
-    /// The application, if it has such circuits: those of the standard catalog have, but for digest translation to OpenZeppelin's tree.
+    /// The application, if it has such circuits. All of the standard catalog have them, except digest translation to
+    /// OpenZeppelin's tree.
     pub fn new(app: &Application) -> Option<Self> {
         match app {
             Application::MapReduce(app) => circuits(app.as_ref()).map(Self::MapReduce),
@@ -45,7 +46,8 @@ impl OnPlonky2 {
         FamilyId { app: self.id(), scheme, profile, class }
     }
 
-    /// The size of its circuits: from the keys in `dir` where they lie there, else by the search of [`Size::of`] (seconds).
+    /// The size of its circuits: from the keys in `dir` if they are there, otherwise by the search of [`Size::of`]
+    /// (seconds).
     ///
     /// # Errors
     /// When it has no circuits in this scheme, or the profile is of another backend.

@@ -13,13 +13,14 @@ use crate::circuit::{Builder, to_plonky};
 /// A leaf in a circuit of Plonky2, as [`Plonky2Circuits::map_circuit`] sees it.
 #[derive(Clone, Debug)]
 pub struct LeafTargets {
-    /// The slot holds a leaf. Where it does not, index, value and opening are the prover's: zeros of an honest one.
+    /// The slot holds a leaf. If it does not, index, value and opening are the prover's choice: zeros for an honest
+    /// one.
     pub active: BoolTarget,
     /// Position in the vector.
     pub index: Target,
     /// The slot's value.
     pub value: [Target; 4],
-    /// What opens the value: [`MapReduce::opening_len`] wires that the prover sets.
+    /// The opening of the value: [`MapReduce::opening_len`] wires that the prover sets.
     pub opening: Vec<Target>,
 }
 
@@ -32,16 +33,17 @@ pub struct LeafTargets {
 ///
 /// `SimpleGenerator` is that of `plonky2::iop::generator`.
 pub trait Plonky2Circuits: MapReduce {
-    /// [`MapReduce::map`] as constraints. Everything that may fail for an inactive slot is conditional on `leaf.active`: index, value and
-    /// opening of zeros satisfy the circuit there. What it returns there does not matter: [`Self::fold_circuit`] takes the identity instead.
+    /// [`MapReduce::map`] as constraints. Every constraint that may fail for an inactive slot is conditional on
+    /// `leaf.active`: index, value and opening of zeros satisfy the circuit there. The returned wires do not matter
+    /// there: [`Self::fold_circuit`] uses the identity instead.
     fn map_circuit(&self, b: &mut Builder, leaf: &LeafTargets) -> Vec<Target>;
-    /// [`MapReduce::reduce`] as constraints. Operands are outputs: of map, of fold, of reduce, or identity.
+    /// [`MapReduce::reduce`] as constraints. Operands are outputs of map, of fold, of reduce, or the identity.
     fn reduce_circuit(&self, b: &mut Builder, left: &[Target], right: &[Target]) -> Vec<Target>;
-    /// The output of the active ones of a bucket's slots, in order, as constraints: `reduce` of their `map`, and nothing of
-    /// what is in the others, whatever a prover puts there.
+    /// The output of the active slots of a bucket, in order, as constraints: `reduce` of their `map`, independent of
+    /// the contents of the other slots, whatever a prover puts there.
     ///
-    /// By default a balanced tree of reductions over what [`Self::map_circuit`] returns, with the identity in the place of
-    /// inactive slots. To be overridden by applications that sum lazily.
+    /// By default a balanced tree of reductions over the results of [`Self::map_circuit`], with the identity instead of
+    /// inactive slots. Applications that sum lazily should override it.
     fn fold_circuit(&self, b: &mut Builder, slots: &[LeafTargets]) -> Vec<Target> {
         let identity: Vec<Target> = self.identity().into_iter().map(|x| b.constant(to_plonky(x))).collect();
         let mut level: Vec<Vec<Target>> = slots

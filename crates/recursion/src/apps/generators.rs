@@ -1,4 +1,4 @@
-//! The generators of the applications' circuits, by which their circuits are written to the cache and read.
+//! The generators of the applications' circuits, for writing circuits to the cache and reading them.
 
 use super::bls::{AdditionGenerator, SplitGenerator, SquareGenerator};
 use crate::apps::nonnative::{ComplementGenerator, QuotientGenerator};
@@ -27,7 +27,7 @@ mod tests {
     use crate::gates::{Gates, Generators};
     use crate::setup::PairSpec;
 
-    /// All of them are in a bucket of keys, which comes back from its bytes with every wire of every generator.
+    /// A bucket of keys has all of them, and is decoded from its bytes with every wire of every generator.
     #[test]
     fn circuits_with_them_come_back_from_their_bytes() {
         let size = Size { capacity: 2, degree_bits: 10 };

@@ -1,9 +1,9 @@
 //! The laws of an application with circuits of Plonky2, for its tests.
 //!
-//! [`check`], [`refuses_leaf`] and [`refuses_pair`] hold the code against these circuits, like those of [`evergrove_apps::laws`] against circuits on
-//! tables, and by the same outputs of the code.
+//! [`check`], [`refuses_leaf`] and [`refuses_pair`] compare the code with these circuits, as those of
+//! [`evergrove_apps::laws`] compare it with circuits on tables, using the same outputs of the code.
 //!
-//! [`MapCircuit`] and [`ReduceCircuit`] are the circuits on their own, for attacks that set wires ([`crate::assignment`]);
+//! [`MapCircuit`] and [`ReduceCircuit`] are the separate circuits, for attacks that set wires ([`crate::assignment`]);
 //! [`FoldCircuit`] is that of a bucket's slots.
 
 use evergrove_apps::MapReduce;
@@ -18,7 +18,7 @@ use crate::apps::{LeafTargets, Plonky2Circuits};
 use crate::assignment::{Assignment, assert_refused_at_a_child};
 use crate::circuit::{Builder, C, D, F, from_plonky, to_plonky};
 
-/// The map's circuit on its own. Its public inputs are the output.
+/// The separate circuit of the map. Its public inputs are the output.
 pub struct MapCircuit {
     /// The circuit.
     pub data: CircuitData<F, C, D>,
@@ -34,7 +34,7 @@ impl MapCircuit {
     /// The circuit of an application's map.
     ///
     /// # Panics
-    /// If the output has not `output_len()` elements.
+    /// If the output does not have `output_len()` elements.
     pub fn build(app: &dyn Plonky2Circuits) -> Self {
         let mut b = Builder::new(CircuitConfig::standard_recursion_config());
         let leaf = slot(app, &mut b);
@@ -45,7 +45,7 @@ impl MapCircuit {
         Self { data: b.build(), leaf, output, rows }
     }
 
-    /// What an honest prover sets for a leaf, or for a slot without one.
+    /// The values that an honest prover sets for a leaf, or for a slot without one.
     pub fn inputs(&self, active: bool, case: &Case) -> PartialWitness<F> {
         let mut pw = PartialWitness::new();
         set_slot(&mut pw, &self.leaf, active, case);
@@ -53,7 +53,7 @@ impl MapCircuit {
     }
 }
 
-/// The reduction's circuit on its own. Its public inputs are the output.
+/// The separate circuit of the reduction. Its public inputs are the output.
 pub struct ReduceCircuit {
     /// The circuit.
     pub data: CircuitData<F, C, D>,
@@ -69,7 +69,7 @@ impl ReduceCircuit {
     /// The circuit of an application's reduction.
     ///
     /// # Panics
-    /// If the output has not `output_len()` elements.
+    /// If the output does not have `output_len()` elements.
     pub fn build(app: &dyn Plonky2Circuits) -> Self {
         let mut b = Builder::new(CircuitConfig::standard_recursion_config());
         let operands = [(); 2].map(|()| b.add_virtual_targets(app.output_len()));
@@ -80,7 +80,7 @@ impl ReduceCircuit {
         Self { data: b.build(), operands, output, rows }
     }
 
-    /// What an honest prover sets for two operands.
+    /// The values that an honest prover sets for two operands.
     pub fn inputs(&self, left: &[Goldilocks], right: &[Goldilocks]) -> PartialWitness<F> {
         let mut pw = PartialWitness::new();
         for (targets, values) in self.operands.iter().zip([left, right]) {
@@ -92,7 +92,7 @@ impl ReduceCircuit {
     }
 }
 
-/// The fold's circuit on its own, over `n` slots. Its public inputs are the output.
+/// The separate circuit of the fold, over `n` slots. Its public inputs are the output.
 pub struct FoldCircuit {
     /// The circuit.
     pub data: CircuitData<F, C, D>,
@@ -108,7 +108,7 @@ impl FoldCircuit {
     /// The circuit of an application's fold over `n` slots.
     ///
     /// # Panics
-    /// If the output has not `output_len()` elements.
+    /// If the output does not have `output_len()` elements.
     pub fn build(app: &dyn Plonky2Circuits, n: usize) -> Self {
         let mut b = Builder::new(CircuitConfig::standard_recursion_config());
         let slots: Vec<_> = (0..n).map(|_| slot(app, &mut b)).collect();
@@ -119,7 +119,7 @@ impl FoldCircuit {
         Self { data: b.build(), slots, output, rows }
     }
 
-    /// What a prover sets for slots with leaves, active or not.
+    /// The values that a prover sets for slots with leaves, active or not.
     pub fn inputs(&self, slots: &[(bool, &Case)]) -> PartialWitness<F> {
         let mut pw = PartialWitness::new();
         for (targets, (active, case)) in self.slots.iter().zip(slots) {
@@ -184,7 +184,7 @@ pub fn check(app: &dyn Plonky2Circuits, cases: &[Case]) {
 /// Neither code nor circuit map the leaf.
 ///
 /// # Panics
-/// If one of them does.
+/// If the circuit accepts one of them.
 pub fn refuses_leaf(app: &dyn Plonky2Circuits, case: &Case) {
     assert!(app.map(&case.leaf()).is_err(), "{}: {case:?} is mapped", app.name());
     let circuit = MapCircuit::build(app);
@@ -194,7 +194,7 @@ pub fn refuses_leaf(app: &dyn Plonky2Circuits, case: &Case) {
 /// Neither code nor circuit reduce the two.
 ///
 /// # Panics
-/// If one of them does.
+/// If the circuit accepts one of them.
 pub fn refuses_pair(app: &dyn Plonky2Circuits, left: &[Goldilocks], right: &[Goldilocks]) {
     assert!(app.reduce(left, right).is_err(), "{}: {left:?} and {right:?} are reduced", app.name());
     let circuit = ReduceCircuit::build(app);
@@ -209,7 +209,7 @@ fn satisfied(data: &CircuitData<F, C, D>, inputs: PartialWitness<F>, output: &[G
     assert_eq!(found, output, "{what}");
 }
 
-/// No element of the output may be another than it is, as long as the inputs stay.
+/// As long as the inputs stay, no element of the output may change.
 fn determined(data: &CircuitData<F, C, D>, output: &[Target], inputs: PartialWitness<F>, native: &[Goldilocks]) {
     for (k, target) in output.iter().enumerate() {
         let forced = (*target, to_plonky(native[k]) + F::ONE);

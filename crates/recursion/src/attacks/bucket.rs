@@ -98,7 +98,8 @@ fn honest_assignments_violate_nothing_and_prove() {
 
 #[test]
 fn the_shape_of_the_digest_is_free() {
-    // Not an attack: what the circuit leaves to the verifier, who recomputes d. H(leaf 5, leaf 3) is canonical for no set.
+    // Not an attack: the circuit leaves this to the verifier, which recomputes d. H(leaf 5, leaf 3) is canonical for no
+    // set.
     let (a, b) = (leaf_digest(3, &value(3)), leaf_digest(5, &value(5)));
     let mut forced = merge(0, b, a);
     forced.extend(digest(BUCKET.targets.node.canonical, node_digest(&b, &a)));
@@ -172,7 +173,7 @@ fn a_leaf_that_names_another_index_than_its_position_is_refused() {
     let mut forced = slot(0, 4, &value(4), &siblings);
     forced.extend(digest(BUCKET.targets.node.root, root));
     forced.extend(digest(BUCKET.targets.node.canonical, leaf_digest(4, &value(4))));
-    // With the bits of the index the leaf does not climb to C; with those of the position they are not the index's.
+    // With the bits of the index the leaf does not climb to C; the bits of the position are not those of the index.
     assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[5]))), 4);
     forced.extend(BUCKET.targets.slots[0].bits.iter().enumerate().map(|(l, b)| number(b.target, 5 >> l & 1)));
     assert_refused(&Assignment::complete(&BUCKET.data, &forced, assign(&witness(&[5]))), 2);
@@ -214,7 +215,7 @@ fn an_inactive_leaf_in_the_digest_is_refused() {
 
 #[test]
 fn an_inactive_merge_that_swallows_a_leaf_is_refused() {
-    // Drops leaf 5 from d: inactive merge 1 takes it for its zero, and the zero goes where the leaf was missing.
+    // Drops leaf 5 from d: inactive merge 1 uses it as its zero, and the zero replaces the leaf.
     let (a, b) = (leaf_digest(3, &value(3)), leaf_digest(5, &value(5)));
     let mut forced = merge(0, Digest::ZERO, a);
     forced.extend(merge(1, b, Digest::ZERO));
@@ -236,7 +237,7 @@ fn a_zero_operand_of_an_active_merge_is_refused() {
 fn a_digest_chosen_after_the_challenges_is_refused() {
     let honest = witness(&[3, 5]);
     let [a, b] = [3, 5].map(|i| leaf_digest(i, &value(i)));
-    // What the challenges hash: four slots, three merges, the flags of the slots as bits, d.
+    // The input of the challenges: four slots, three merges, the flags of the slots as bits, d.
     let (zero, unused) = (Digest::ZERO, node_digest(&Digest::ZERO, &Digest::ZERO));
     let digests = [a, b, zero, zero, node_digest(&a, &b), unused, unused];
     let mut transcript: Vec<F> = digests.iter().flat_map(|d| to_hash(d).elements).collect();
@@ -296,7 +297,7 @@ fn an_inner_node_as_leaf_is_refused() {
 
 #[test]
 fn an_empty_slot_as_leaf_is_refused() {
-    // Slot 4 is empty: its digest is null_0, whatever value is claimed for it.
+    // Slot 4 is empty: its digest is null_0, whatever value is claimed.
     let siblings = vector().siblings(4, 0, HEIGHT).unwrap();
     let mut forced = slot(0, 4, &[Goldilocks::ZERO; 4], &siblings);
     let honest = witness(&[5]);

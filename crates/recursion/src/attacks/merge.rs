@@ -1,6 +1,6 @@
 //! Attacks on the merge circuit, for positions below 2^8.
 //!
-//! The merge under attack trusts, in place of the bucket, a circuit that proves *any* public inputs. So the children are
+//! The merge under attack trusts, instead of the bucket, a circuit that proves *any* public inputs. So the children are
 //! proofs that verify, whatever they state, and only the merge's own constraints can refuse.
 
 use std::sync::{LazyLock, Mutex};
@@ -27,7 +27,7 @@ pub(super) struct Fixture {
     pub(super) pair: CircuitPair,
     /// Proves any public inputs; shares the pair's common data.
     pub(super) anything: Circuit<Vec<Target>>,
-    /// A merge that takes `anything` for the bucket.
+    /// A merge that accepts `anything` as the bucket.
     pub(super) merge: Circuit<MergeTargets>,
 }
 
@@ -75,7 +75,7 @@ fn child(st: &Statement, merge_key: HashOut<F>) -> PlonkyProof {
     })
 }
 
-/// The merge of two children, each a proof of what it is said to state, as far as the statement's numbers allow.
+/// The merge of two children, each a proof of its claimed statement, as far as the statement's numbers allow.
 struct Merge {
     children: [PlonkyProof; 2],
     child_height: u8,
@@ -127,10 +127,10 @@ fn an_honest_merge_violates_nothing_and_proves() {
 
 #[test]
 fn swapped_children_are_refused() {
-    // The right child on the left, and beside it whatever sits at the next position.
+    // The right child on the left, and beside it the node at the next position.
     let merge = Merge::new([statement(1, 2, 4), statement(2, 2, 8)], 3, 0, &[]);
     assert_refused(&merge.complete(&[]), 2);
-    // The two children the wrong way round.
+    // The two children in the wrong order.
     let merge = Merge::new([statement(1, 2, 4), statement(2, 2, 0)], 3, 0, &[]);
     assert_refused(&merge.complete(&[]), 3);
 }
@@ -148,7 +148,7 @@ fn children_that_are_no_siblings_are_refused() {
 fn children_of_the_full_height_are_refused() {
     // h_c = H_max = h: nothing climbs, and positions 2^H_max and beyond would be proven.
     let merge = Merge::new([statement(1, HEIGHT, 0), statement(2, HEIGHT, 1 << HEIGHT)], HEIGHT, 0, &[]);
-    // The flag of level H_max - 1 is wired to zero, so that the flags can not add up to h_c.
+    // The flag of level H_max - 1 is wired to zero, so the flags cannot add up to h_c.
     assert_refused(&merge.complete(&[]), 2);
 }
 
@@ -199,7 +199,7 @@ fn a_child_made_for_another_merge_key_is_refused() {
     assert_refused_at_a_child(&merge.complete(&[]));
 }
 
-/// The circuit that proves anything, made to look like the one whose digest this is: its transcripts start from that digest.
+/// A circuit that proves anything, disguised as the one with this digest: its transcripts start from that digest.
 pub(super) fn disguised(digest: HashOut<F>, spec_of: &CircuitData<F, C, D>) -> CircuitData<F, C, D> {
     let spec = CircuitSpec {
         config: spec_of.common.config.clone(),
@@ -231,7 +231,7 @@ fn a_foreign_verification_key_is_refused() {
             .targets
             .assign(&witness, [(&proofs[0], is_bucket), (&proofs[1], is_bucket)], 2, keys[0], keys[1])
             .unwrap();
-        // Of everything, only the two caps that do not hash to the digest give the forgery away.
+        // Only the two caps that do not hash to the digest reveal the forgery.
         assert_refused(&Assignment::complete(&pair.merge.data, &[], honest), 2);
     }
 }

@@ -1,7 +1,7 @@
-//! Attacks on the circuits of the paper's scheme: what they do constrain, and what they do not.
+//! Attacks on the circuits of the paper's scheme: what they constrain, and what they do not.
 //!
-//! The level under attack trusts, in the place of the level below, a circuit that proves *any* public inputs. So children are
-//! proofs that verify, whatever they state, and only the level's own constraints can refuse.
+//! The level under attack trusts, instead of the level below, a circuit that proves *any* public inputs. So children
+//! are proofs that verify, whatever they state, and only the level's own constraints can refuse.
 
 use std::sync::LazyLock;
 
@@ -45,7 +45,7 @@ fn real() -> &'static crate::paper::LevelLink {
 struct Fixture {
     /// Proves any public inputs; shares the common data of a block.
     anything: CircuitData<F, C, D>,
-    /// A level that takes `anything` for the level below.
+    /// A level that accepts `anything` as the level below.
     level: Circuit<LevelTargets>,
 }
 
@@ -60,7 +60,7 @@ static FIXTURE: LazyLock<Fixture> = LazyLock::new(|| {
     Fixture { anything, level: Circuit::new(targets, builder.build(), rows) }
 });
 
-/// Like the stand-in's circuit, with another key: it has a constant more.
+/// Like the stand-in's circuit, with another key: it has one more constant.
 fn anything(common: &CommonData) -> CircuitData<F, C, D> {
     let mut builder = Builder::new(common.config.clone());
     common.gates.iter().for_each(|gate| builder.add_gate_to_gate_set(gate.clone()));
@@ -93,7 +93,7 @@ fn complete(present: [bool; 2], forced: &[(Target, F)]) -> Assignment<'static> {
     stated([(digest(1), digest(51)), (digest(2), digest(52))], present, forced)
 }
 
-/// The same, where the children's proofs state something else.
+/// The same, but the children's proofs state something else.
 fn stated(states: [(Digest, Digest); 2], present: [bool; 2], forced: &[(Target, F)]) -> Assignment<'static> {
     let Fixture { anything, level } = &*FIXTURE;
     let proofs = states.map(|(root, canonical)| prove_anything(anything, root, canonical));
@@ -132,7 +132,7 @@ fn another_root_or_canonical_digest_of_a_level_is_refused() {
 
 #[test]
 fn a_side_with_members_can_not_do_without_its_proof() {
-    // d_R is 52, and the side is declared empty, so that the stand-in will do.
+    // d_R is 52, and the side is declared empty, so the stand-in is accepted.
     let Fixture { level, .. } = &*FIXTURE;
     let right = &level.targets.children[1];
     let mut forced = set(right.canonical, digest(52));
@@ -173,7 +173,7 @@ fn the_stand_in_proves_no_member() {
     let honest = circuit.targets.assign(&witness, [Some((&proof, &dummy.verifier_only)), None], stand_in).unwrap();
     let assignment = Assignment::complete(&circuit.data, &[], honest);
     assert_refused_at_a_child(&assignment);
-    // The same proof with the transcript of a genuine one: of everything, only the cap gives it away.
+    // The same proof with the transcript of a genuine one: only the cap reveals it.
     let mut disguised = dummy_circuit::<F, C, D>(&block().data.common);
     let genuine = block().data.verifier_only.circuit_digest;
     disguised.prover_only.circuit_digest = genuine;
@@ -203,7 +203,7 @@ fn an_honest_block_violates_nothing_and_proves() {
 
 #[test]
 fn a_member_that_is_not_in_the_block_is_refused() {
-    // A digest that is none of the four, and one that is in another slot.
+    // A digest that differs from all four, and one that is in another slot.
     for (k, d) in [(1, digest(9)), (0, digest(9)), (0, digest(2)), (3, digest(1))] {
         assert_refused(&slots(&set(block().targets.canonicals[k], d)), 1);
     }

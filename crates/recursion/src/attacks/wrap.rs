@@ -10,7 +10,7 @@ use crate::circuit::{F, WrapTargets, to_hash};
 use crate::keys::KeySet;
 use crate::setup::{Circuit, build_wrap};
 
-/// A wrap that takes the circuit that proves anything for the bucket.
+/// A wrap that accepts the circuit that proves anything as the bucket.
 static WRAP: LazyLock<Circuit<WrapTargets>> = LazyLock::new(|| {
     let Fixture { anything, merge, .. } = &*FIXTURE;
     let keys = KeySet {

@@ -22,7 +22,7 @@ const NAME: &str = "compaction";
 /// A batch proof by a baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchProof {
-    /// What is proven; the height is that of the circuits, the base is 0.
+    /// The proven statement; the height is that of the circuits, the base is 0.
     pub statement: Statement,
     /// The proof, in the encoding of `evergrove_verifier::wire`.
     pub bytes: Vec<u8>,
@@ -30,15 +30,15 @@ pub struct BatchProof {
 
 struct Targets {
     proof: ProofWithPublicInputsTarget<D>,
-    /// Which of the accepted keys it is: exactly one.
+    /// The accepted key in use: exactly one.
     which: Vec<BoolTarget>,
     key: VerifierCircuitTarget,
 }
 
 /// Turns a proof of a whole batch, with C and d as its first public inputs, into a [`BatchProof`].
 ///
-/// The circuit holds for exactly these statements: there is a proof of (C, d, ..) by one of the accepted circuits, with the
-/// fixed values at the fixed public inputs. All circuits are for one height, so that the key stands for the height.
+/// The circuit holds for exactly these statements: there is a proof of (C, d, ..) by one of the accepted circuits, with
+/// the fixed values at the fixed public inputs. All circuits are for one height, so the key determines the height.
 pub(crate) struct Compaction {
     circuit: Circuit<Targets>,
     keys: Vec<VerifierKey>,
@@ -47,8 +47,8 @@ pub(crate) struct Compaction {
 }
 
 impl Compaction {
-    /// Accepts proofs with these common data by any of `keys`, whose public inputs at `fixed` are these values. Proofs are by
-    /// the profile's wrap parameters; where it has none, by its own.
+    /// Accepts proofs with these common data by any of `keys`, whose public inputs at `fixed` are these values. Proofs
+    /// use the profile's wrap parameters, or its own parameters if it has no wrap.
     pub(crate) fn build(
         profile: Profile,
         height: u8,
@@ -126,7 +126,7 @@ impl Compaction {
         circuit_size(&self.circuit.data)
     }
 
-    /// Bytes of cap and circuit digest: what a verifier must know.
+    /// Bytes of cap and circuit digest, which a verifier must know.
     pub(crate) fn verification_key_bytes(&self) -> usize {
         32 * (self.verifier.key().constants_sigmas_cap.0.len() + 1)
     }

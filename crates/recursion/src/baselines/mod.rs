@@ -1,14 +1,14 @@
-//! What batches of Merkle openings were proven with before: real circuits, on the same prover as ours, for comparisons.
+//! Earlier ways to prove batches of Merkle openings: real circuits, on the same prover as ours, for comparison.
 //!
-//! **What.** [`TreeOfProofs`] proves every leaf's path alone and joins the proofs in pairs (Deng and Du, section 1.4 of the
-//! paper); [`Monolithic`] verifies all paths in one circuit. Both state what ours states, (C, height, d) with the same tree
-//! and the same canonical digest, and bind indices to positions as ours does; neither can be updated: a change of one slot
-//! costs a new aggregation.
+//! **What.** [`TreeOfProofs`] proves every leaf's path separately and joins the proofs in pairs (Deng and Du, section
+//! 1.4 of the paper); [`Monolithic`] verifies all paths in one circuit. Both make our statement, (C, height, d) with
+//! the same tree and the same canonical digest, and bind indices to positions as ours does. Neither can be updated: a
+//! change of one slot costs a new aggregation.
 //!
-//! **When.** In `evergrove-bench`, and nowhere else: keys are not pinned, and nothing of it is stored.
+//! **When.** Only in `evergrove-bench`: keys are not pinned, and nothing is stored.
 //!
-//! **Neighbours.** Gadgets and hashing rules of [`crate::circuit`]; what leaves either of them is compacted by the wrap's
-//! parameters, so that sizes and times of verification compare.
+//! **Neighbours.** Gadgets and hashing rules of [`crate::circuit`]. The final proofs of both are compacted by the
+//! wrap's parameters, so sizes and times of verification are comparable.
 
 mod compact;
 mod monolithic;

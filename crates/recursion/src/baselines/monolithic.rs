@@ -1,8 +1,9 @@
 //! One circuit that verifies all paths of a batch: a Merkle SNARK on our prover.
 //!
-//! The circuit is our bucket with as many slots as the batch may have members, at the root: one leaf hash, H path hashes and
-//! one hash of the canonical digest a slot, and the same constraints on indices and digest. A circuit of a fixed height
-//! would spare some 5 of 39 rows a slot, which the padding to a power of two takes back at every batch of 2^k members.
+//! The circuit is our bucket with as many slots as the batch may have members, at the root: one leaf hash, H path
+//! hashes and one hash of the canonical digest for each slot, and the same constraints on indices and digest. A circuit
+//! of a fixed height would save some 5 of 39 rows for each slot, but at every batch of 2^k members the padding to a
+//! power of two uses them.
 
 use evergrove_commit::{BackendError, BucketWitness, NativeBackend};
 use evergrove_verifier::{HeightClass, Profile};

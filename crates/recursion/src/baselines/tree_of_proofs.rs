@@ -1,11 +1,12 @@
 //! A proof for the path of every leaf, joined in pairs.
 //!
-//! The pairs are those of the canonical digest: a join of two proofs hashes their digests, so that the root of the tree of
-//! proofs states d. A batch of k leaves takes k small proofs and k - 1 joins, and one compaction. Since every proof states C,
-//! a change of any slot spoils them all.
+//! The pairs are those of the canonical digest: a join of two proofs hashes their digests, so the root of the tree of
+//! proofs states d. A batch of k leaves takes k small proofs and k - 1 joins, and one compaction. Since every proof
+//! states C, a change of any slot invalidates all of them.
 //!
-//! The path circuit has 2^6 rows for H = 27 and is proven at that size. Joins of two paths, of a path and a join, and of two
-//! joins are three circuits of one common data; each knows the three by a digest of their keys, its last public inputs.
+//! The path circuit has 2^6 rows for H = 27 and is proven at that size. Joins of two paths, of a path and a join, and
+//! of two joins are three circuits with one common data; each knows the three by a digest of their keys, its last
+//! public inputs.
 
 #[cfg(test)]
 mod attacks;
@@ -35,7 +36,7 @@ use crate::setup::{Circuit, Unbuilt};
 /// Rounds of the search for the common data of the joins.
 const ROUNDS: usize = 6;
 
-/// What a join joins.
+/// The kinds of proofs that a join joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKind {
     /// Two paths.
@@ -229,7 +230,7 @@ impl JoinTargets {
         let mut pick = |straight, crossed| b.select(swapped, crossed, straight);
         let (first, left_last) = (pick(one.first, two.first), pick(one.last, two.last));
         let (right_first, last) = (pick(two.first, one.first), pick(two.last, one.last));
-        // All indices are below 2^H by the paths' splits, so that a difference out of order wraps beyond the range.
+        // All indices are below 2^H by the paths' splits, so a difference out of order wraps beyond the range.
         let gap = b.sub(right_first, left_last);
         let gap = b.add_const(gap, F::NEG_ONE);
         b.range_check(gap, height.into());
@@ -409,7 +410,7 @@ fn build_joins(
     path: &Circuit<PathTargets>,
 ) -> Result<[Circuit<JoinTargets>; 3], BackendError> {
     let path = (&path.data.common, path.data.verifier_only.circuit_digest);
-    // Of the spec, padding reads the number of rows alone.
+    // Padding reads only the number of rows of the spec.
     let spec = CircuitSpec { config: config.clone(), height_max: height, capacity: 0, degree_bits };
     let unbuilt = |kind, common: &CommonData| {
         let mut builder = Builder::new(config.clone());

@@ -1,4 +1,4 @@
-//! The block: all slots of a subtree of 2^k, filled or empty, and nothing but emptiness above it.
+//! The block: all slots of a subtree of 2^k, filled or empty, with only empty subtrees above it.
 
 use evergrove_commit::BucketWitness;
 use evergrove_verifier::tree::{LEAF_TAG, null_digests};
@@ -16,7 +16,7 @@ pub struct BlockSlot {
     pub active: BoolTarget,
     /// Derived: its position.
     pub index: Target,
-    /// Its value; where it is empty it does not matter.
+    /// Its value; if the slot is empty it does not matter.
     pub value: DigestTarget,
     /// Derived: the leaf's digest, or null_0.
     pub digest: DigestTarget,
@@ -44,7 +44,7 @@ impl BlockTargets {
     /// Adds the circuit's constraints, for blocks of `spec.capacity` slots.
     ///
     /// # Panics
-    /// If that is no power of two below 2^H_max.
+    /// If that is not a power of two below 2^H_max.
     pub fn build(b: &mut Builder, spec: &CircuitSpec) -> Self {
         let height_max = usize::from(spec.height_max);
         let k = spec.capacity.ilog2() as usize;

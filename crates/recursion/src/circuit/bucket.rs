@@ -13,7 +13,7 @@ use super::gadgets::{assert_implies, assert_zero_if, below_flags, parent, permut
 use super::hasher::Poseidon;
 use super::{Builder, CircuitSpec, D, DigestTarget, F, NodeTargets, to_hash, to_plonky};
 
-/// Activity flags that share one field element on their way into the challenge.
+/// Activity flags that share one field element in the input of the challenge.
 const FLAGS_PER_ELEMENT: usize = 60;
 
 /// One leaf slot.
@@ -32,11 +32,11 @@ pub struct LeafSlot {
     pub bits: Vec<BoolTarget>,
 }
 
-/// One hash of the canonical digest. Merge k is active where slot k + 1 is: one merge fewer than leaves.
+/// One hash of the canonical digest. Merge k is active if slot k + 1 is: one merge fewer than leaves.
 pub struct CanonicalMerge {
-    /// Left operand; zero where inactive.
+    /// Left operand; zero if inactive.
     pub left: DigestTarget,
-    /// Right operand; passed through where inactive.
+    /// Right operand; passed through if inactive.
     pub right: DigestTarget,
 }
 
@@ -66,7 +66,7 @@ impl BucketTargets {
         Self { node, below_height, slots, merges }
     }
 
-    /// Sets every free wire for `witness`. Returns an error text where the witness is not of the circuit's shape.
+    /// Sets every free wire for `witness`. Returns an error text if the witness does not have the circuit's shape.
     pub fn assign(&self, witness: &BucketWitness, merge_key: HashOut<F>) -> Result<PartialWitness<F>, anyhow::Error> {
         let st = &witness.statement;
         let height_max = self.below_height.len();
@@ -140,7 +140,7 @@ fn leaf_slots(b: &mut Builder, spec: &CircuitSpec, node: &NodeTargets, below_hei
         let [v0, v1, v2, v3] = value;
         let leaf = permute(b, [index, v0, v1, v2, v3, zero, zero, zero, tag, zero, zero, zero], no);
 
-        // The path's bits are the index's bits: a leaf that names another index than its position does not climb to C.
+        // The path's bits are the index's bits: a leaf that names an index other than its position does not climb to C.
         let bits = b.split_le(index, height_max);
         let mut path = vec![leaf];
         let mut siblings = vec![];

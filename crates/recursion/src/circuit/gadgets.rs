@@ -18,7 +18,7 @@ pub fn permute(b: &mut Builder, state: [Target; 12], swap: BoolTarget) -> Digest
     core::array::from_fn(|i| out.squeeze()[i])
 }
 
-/// The digest of the parent of `node` and `sibling`; `node` is the right child where `is_right`.
+/// The digest of the parent of `node` and `sibling`; `node` is the right child if `is_right`.
 pub fn parent(b: &mut Builder, node: DigestTarget, sibling: DigestTarget, is_right: BoolTarget) -> DigestTarget {
     let zero = b.zero();
     let mut state = [zero; 12];
@@ -49,13 +49,13 @@ pub fn assert_implies(b: &mut Builder, a: BoolTarget, c: BoolTarget) {
     b.assert_zero(violation);
 }
 
-/// Constrains `a x = 0`: x vanishes where the flag holds.
+/// Constrains `a x = 0`: x vanishes if the flag holds.
 pub fn assert_zero_if(b: &mut Builder, a: BoolTarget, x: Target) {
     let product = b.mul(a.target, x);
     b.assert_zero(product);
 }
 
-/// `a` where the flag holds, else `c`.
+/// `a` if the flag holds, otherwise `c`.
 pub fn select_digest(b: &mut Builder, flag: BoolTarget, a: HashOutTarget, c: HashOutTarget) -> HashOutTarget {
     HashOutTarget { elements: core::array::from_fn(|e| b.select(flag, a.elements[e], c.elements[e])) }
 }

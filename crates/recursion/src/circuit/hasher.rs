@@ -1,6 +1,6 @@
 //! Plonky2's Poseidon configuration with our permutation behind it: the same function, keys and proofs, in less time.
 //!
-//! Half of a proof's time goes into permutations of leaves and nodes of its Merkle trees. In circuits, and in everything
+//! Permutations of leaves and nodes of its Merkle trees take half of a proof's time. In circuits, and in everything
 //! that is stored, this hasher is `PoseidonHash`.
 
 use evergrove_primitives::Goldilocks;

@@ -16,18 +16,18 @@ use super::{Builder, C, CircuitSpec, D, DigestTarget, F, NodeTargets, PlonkyProo
 pub struct ChildTargets {
     /// The proof, its public inputs included.
     pub proof: ProofWithPublicInputsTarget<D>,
-    /// The child is a bucket (else a merge).
+    /// The child is a bucket (otherwise a merge).
     pub is_bucket: BoolTarget,
     /// The key that the child is verified with: its cap is free, its digest binds it.
     pub key: VerifierCircuitTarget,
 }
 
-/// What a child is proven by and verified with.
+/// The key and the proof of a child.
 #[derive(Clone, Copy)]
 pub struct Child<'a> {
     /// The proof.
     pub proof: &'a PlonkyProof,
-    /// It is a bucket's (else a merge's).
+    /// It is a bucket's (otherwise a merge's).
     pub is_bucket: bool,
     /// The key of its circuit.
     pub key: &'a VerifierOnlyCircuitData<C, D>,
@@ -55,7 +55,7 @@ impl ChildTargets {
         })
     }
 
-    /// What the child states.
+    /// The statement of the child.
     pub fn node(&self) -> NodeTargets {
         NodeTargets::of_child(&self.proof.public_inputs)
     }
@@ -77,8 +77,8 @@ impl ChildTargets {
 /// siblings (C_L, d_L, h_c, b) and (C_R, d_R, h_c, b + 2^h_c) with h_c < h <= H_max, d = H(d_L, d_R), and H(C_L, C_R) climbs
 /// to (C, h, base) through any siblings.
 ///
-/// In the *complete* form ([`MergeTargets::build_complete`]) the siblings of the climb are the constants null_l, and d, d_L and d_R are 0:
-/// what the children leave out is empty.
+/// In the *complete* form ([`MergeTargets::build_complete`]) the siblings of the climb are the constants null_l, and d,
+/// d_L and d_R are 0: everything outside the children is empty.
 pub struct MergeTargets {
     /// Public inputs.
     pub node: NodeTargets,
@@ -131,7 +131,7 @@ impl MergeTargets {
         b.connect(left.height, right.height);
         let below_child = below_flags(b, left.height, spec.height_max);
         let below_height = below_flags(b, node.height, spec.height_max);
-        // h_c <= H_max - 1: without it, children of the full height would sit at positions of 2^H_max and beyond.
+        // h_c <= H_max - 1: without it, children of the full height would be at positions from 2^H_max on.
         b.assert_zero(below_child[below_child.len() - 1].target);
 
         // base_L < 2^H_max with bit h_c clear, base_R = base_L + 2^h_c: left and right child of one parent.
@@ -156,7 +156,7 @@ impl MergeTargets {
         let mut base = left.base;
         let mut siblings = vec![];
         for (l, bit) in bits.iter().enumerate() {
-            // Level l is climbed where h_c + 1 <= l < h; l <= h_c implies l < h, so that h_c < h.
+            // Level l is climbed where h_c + 1 <= l < h; l <= h_c implies l < h, so h_c < h.
             let at_most_child = if l == 0 { b._true() } else { below_child[l - 1] };
             assert_implies(b, at_most_child, below_height[l]);
             let climbs = BoolTarget::new_unsafe(b.sub(below_height[l].target, at_most_child.target));

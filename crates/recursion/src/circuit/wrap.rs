@@ -1,5 +1,5 @@
-//! The final wrap: one proof of a bucket or a merge of the whole vector, verified in a circuit with a higher rate, so that
-//! what leaves the system is smaller.
+//! The final wrap: one proof of a bucket or a merge of the whole vector, verified in a circuit with a higher rate, so
+//! that the final proof is smaller.
 
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::BoolTarget;
@@ -17,9 +17,9 @@ use super::{Builder, C, D, F, NODE_PUBLIC_INPUTS, NodeTargets, PlonkyProof};
 pub struct WrapTargets {
     /// The wrapped proof.
     pub proof: ProofWithPublicInputsTarget<D>,
-    /// It is a bucket (else a merge).
+    /// It is a bucket (otherwise a merge).
     pub is_bucket: BoolTarget,
-    /// The key that it is verified with: its cap is free, its digest binds it.
+    /// The key for its verification: its cap is free, its digest binds it.
     pub key: VerifierCircuitTarget,
 }
 

@@ -1,7 +1,7 @@
 //! One formula for a gate's constraints, evaluated in three ways.
 //!
-//! plonky2 asks a gate for its constraints over the extension field (verifier), over many points of the base field (prover) and as a
-//! circuit (recursive verifier). The gates of this module write them once, over an [`Algebra`].
+//! plonky2 asks a gate for its constraints over the extension field (verifier), over many points of the base field
+//! (prover) and as a circuit (recursive verifier). The gates of this module write them once, over an [`Algebra`].
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::{Canonical, GoldilocksLanes};
@@ -14,7 +14,7 @@ use plonky2::plonk::vars::{EvaluationTargets, EvaluationVars, EvaluationVarsBase
 
 use crate::circuit::{Builder, D, F};
 
-/// Arithmetic on what constraints are made of.
+/// Arithmetic on the values in constraints.
 pub(super) trait Algebra {
     /// An element.
     type E: Copy;

@@ -14,7 +14,7 @@ use crate::circuit::{C, D, F};
 /// The tag of our first kind; plonky2 numbers its own from 0.
 const FIRST: u32 = 1 << 16;
 
-/// A kind of generator: its name, by which it is told from others, and how it is read.
+/// A kind of generator: its name, which distinguishes it from others, and how it is read.
 pub struct GeneratorKind {
     id: fn() -> String,
     read: fn(&mut Buffer<'_>, &CommonCircuitData<F, D>) -> IoResult<WitnessGeneratorRef<F, D>>,
@@ -30,7 +30,7 @@ impl GeneratorKind {
     }
 }
 
-/// Those of our gates.
+/// The generators of our gates.
 static GATES: [GeneratorKind; 3] = [
     GeneratorKind::of::<CoefficientGenerator>(),
     GeneratorKind::of::<DigitGenerator<{ product::LIMB_BITS }>>(),
@@ -43,7 +43,7 @@ pub struct Generators {
 }
 
 impl Generators {
-    /// Those of our gates, and `more`.
+    /// The generators of our gates, and `more`.
     pub fn with(more: &'static [GeneratorKind]) -> Self {
         Self { kinds: GATES.iter().chain(more).map(|kind| ((kind.id)(), kind)).collect() }
     }

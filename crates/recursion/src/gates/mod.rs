@@ -1,4 +1,4 @@
-//! Gates of our own, beside plonky2's.
+//! Our own gates, in addition to plonky2's.
 //!
 //! **What.** [`RangeGate`] checks the ranges of several numbers in a row; [`ProductGate`] is one half of a product modulo the base
 //! field of BLS12-381. Applications build on them.
@@ -6,7 +6,7 @@
 //! **When.** Circuits with these gates are proven by our prover, whose lanes evaluate them, and by plonky2's. Their
 //! common data are written and read with [`Gates`], which numbers plonky2's own gates as plonky2 does.
 //!
-//! **Neighbours.** What the numbers mean is in [`crate::apps::nonnative`].
+//! **Neighbours.** [`crate::apps::nonnative`] gives the numbers their meaning.
 
 mod algebra;
 mod generators;
@@ -38,7 +38,7 @@ pub use range::RangeGate;
 
 use crate::circuit::{D, F};
 
-/// Bits of a carry of [`ProductGate`], with what is added to it.
+/// Bits of a carry of [`ProductGate`], including its offset.
 pub const CARRY_BITS: usize = 36;
 
 /// The serialization of gates: plonky2's list, then ours.

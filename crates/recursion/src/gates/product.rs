@@ -1,17 +1,18 @@
 //! A gate for one half of a product of two 14-limb numbers, modulo p or not.
 //!
-//! Let e_k be the coefficients, k = 0..27, of s A B + g L - (Q - Q_0) P as polynomials in 2^28: P has the limbs of the modulus, Q_0 the
-//! limb 2^27 fourteen times, so that the quotient may be negative. The number that they stand for is 0 exactly when there
-//! are carries c_k with e_k + c_{k-1} = 2^28 c_k for all k, where c_{-1} = c_26 = 0. A row has half of these equations:
+//! Let e_k be the coefficients, k = 0..27, of s A B + g L - (Q - Q_0) P as polynomials in 2^28, where P has the limbs
+//! of the modulus and Q_0 the limb 2^27 fourteen times, so that the quotient may be negative. The number that they
+//! represent is 0 exactly when there are carries c_k with e_k + c_{k-1} = 2^28 c_k for all k, where c_{-1} = c_26 = 0.
+//! A row has half of these equations:
 //!
 //! | constants | equation of a row, k = 0..14 | limbs |
 //! |---|---|---|
-//! | (1, 0) | e_k + c_{k-1} = 2^28 c_k | as they are |
+//! | (1, 0) | e_k + c_{k-1} = 2^28 c_k | in order |
 //! | (0, 1) | e_{26-k} + c_{25-k} = 2^28 c_{26-k} | reversed |
 //! | (0, 0) | t_{k+1} = s (A B)_k + (C D)_k, carried no further | either |
 //!
 //! Reversing the limbs of both factors turns the low half of a product into its high half. Carries are stored with 2^35
-//! added, so that they are not negative.
+//! added, so they are not negative.
 
 use evergrove_primitives::Goldilocks;
 use plonky2::field::extension::quadratic::QuadraticExtension;
@@ -40,9 +41,9 @@ pub const MODULUS: [u64; LIMBS] = [
     0xfffaaab, 0xfefffff, 0x3ffffb9, 0xfffeb15, 0x6241eab, 0xa0f6b0f, 0xf6730d2, 0xf38512b, 0x4774b84, 0x4bacd76,
     0xba7b643, 0xe69a4b1, 0x1ea397f, 0x1a011,
 ];
-/// What is added to a carry.
+/// The offset of a carry.
 pub const CARRY_OFFSET: u64 = 1 << 35;
-/// What is added to each limb of a quotient.
+/// The offset of each limb of a quotient.
 pub const QUOTIENT_OFFSET: u64 = 1 << 27;
 
 /// Number of wires that hold carries, or coefficients.

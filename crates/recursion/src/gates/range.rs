@@ -105,7 +105,7 @@ impl<const BITS: usize> Gate<F, D> for RangeGate<BITS> {
     }
 }
 
-/// Digits of a number; of its low bits where it is out of range.
+/// Digits of a number; of its low bits if it is out of range.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DigitGenerator<const BITS: usize> {
     row: usize,

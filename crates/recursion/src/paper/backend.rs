@@ -22,8 +22,8 @@ use crate::verifier::CircuitVerifier;
 /// Proves the paper's scheme with Plonky2, for one profile and height class. Circuits are built when they are first needed,
 /// those below first. One proof at a time uses all threads of the current rayon pool.
 ///
-/// What its proofs state is (C, d) of a node of a height. The node's position is not part of it: of a
-/// [`Statement`], `base` is taken as it is.
+/// Its proofs state (C, d) of a node of a height. The node's position is not part of it: the `base` of a [`Statement`]
+/// is not checked.
 pub struct PaperBackend {
     spec: BackendSpec,
     chain: Chain,
@@ -115,7 +115,8 @@ impl PaperBackend {
         }
     }
 
-    /// A cached circuit may be spoilt, or another version's: what is handed out must verify with the pinned key, where there
+    /// A cached circuit may be damaged, or another version's: published proofs must verify with the pinned key, if
+    /// there
     /// is one.
     fn check_pinned(&self, proof: &NodeProof) -> Result<(), BackendError> {
         let pinned =
@@ -146,7 +147,7 @@ impl PaperBackend {
         }
     }
 
-    /// The proof of a child, verified: a level over one that does not verify would fail late and without a reason.
+    /// Verifies the proof of a child: a level over an invalid proof would fail late and without a reason.
     fn child(&self, child: &NodeProof) -> Result<(PlonkyProof, &CircuitVerifier), BackendError> {
         if child.kind == NodeKind::Wrap {
             return Err(BackendError::Witness("a wrapped proof can not be a child".into()));

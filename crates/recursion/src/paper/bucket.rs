@@ -1,4 +1,4 @@
-//! The circuit of a block: 2^h adjacent leaves, hashed to C and, as far as they are members, to d (section 3.7).
+//! The circuit of a block: 2^h adjacent leaves, hashed to C and, if they are members, to d (section 3.7).
 
 use evergrove_commit::BlockWitness;
 use evergrove_primitives::Digest;
@@ -49,7 +49,7 @@ impl BlockTargets {
         Self { leaves, canonicals, members, root, canonical }
     }
 
-    /// Sets every free wire for `witness`. Returns an error text where the witness is not of the circuit's shape.
+    /// Sets every free wire for `witness`. Returns an error text if the witness does not have the circuit's shape.
     pub fn assign(&self, witness: &BlockWitness) -> Result<PartialWitness<F>, anyhow::Error> {
         let (slots, leaves, members) = (self.leaves.len(), witness.leaves.len(), witness.members.len());
         anyhow::ensure!(leaves == slots && members == slots, "{leaves} leaves and {members} flags for {slots} slots");

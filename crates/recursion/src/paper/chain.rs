@@ -36,7 +36,7 @@ impl StandIn {
         Self { common: common.clone(), key: circuit.verifier_only, proof }
     }
 
-    /// From `cache`, else made and left there.
+    /// From `cache`, otherwise built and left there.
     fn load_or_new(common: &CommonData, cache: &Cache) -> Self {
         let path = cache.stand_in(common);
         let load = |path: &PathBuf| {
@@ -51,7 +51,7 @@ impl StandIn {
             let new = Self::new(common);
             if let (Some(path), Ok(key)) = (path, new.key.to_bytes()) {
                 let body = [&(key.len() as u64).to_le_bytes(), &key[..], &new.proof.to_bytes()].concat();
-                // A cache that can not be written costs the next start a second and nothing else.
+                // An unwritable cache costs the next start a second and nothing else.
                 let _ = cache::write(&path, &body);
             }
             new
@@ -69,8 +69,8 @@ impl StandIn {
     }
 }
 
-/// Where circuits are kept. A file's name binds what a circuit is built from: the configuration, and for what stands on another
-/// circuit that one's key. So a file never stands for another circuit, whatever the chain that left it.
+/// The directory of circuits. A file's name binds what a circuit is built from: the configuration, and the key of the
+/// circuit below, if there is one. So a file never holds another circuit than its name says, whatever chain left it.
 struct Cache {
     dir: Option<PathBuf>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Link<T> {
 }
 
 impl<T> Link<T> {
-    /// The circuit in the file `cached`, else built and left there.
+    /// The circuit in the file `cached`, otherwise built and left there.
     fn new(config: &CircuitConfig, cached: Option<PathBuf>, build: impl FnOnce(&mut Builder) -> T) -> Self {
         let mut builder = Builder::new(config.clone());
         let targets = build(&mut builder);
@@ -150,14 +150,14 @@ impl Link<CompactionTargets> {
     }
 }
 
-/// A level with what stands in for its absent children.
+/// A level with the stand-in for its absent children.
 pub(crate) struct LevelLink {
     pub(crate) link: Link<LevelTargets>,
     pub(crate) stand_in: Arc<StandIn>,
 }
 
-/// The circuits of the paper's scheme for one configuration: block and levels up to a greatest height, and a wrap for each
-/// height. The circuit of a height depends on the heights below it alone.
+/// The circuits of the paper's scheme for one configuration: block and levels up to a greatest height, and a wrap for
+/// each height. The circuit of a height depends only on the heights below it.
 pub struct Chain {
     config: CircuitConfig,
     compaction: Option<CircuitConfig>,
@@ -224,7 +224,7 @@ impl Chain {
         }
     }
 
-    /// Keeps the circuits in `dir`, and takes from it those that are there.
+    /// Keeps the circuits in `dir`, and uses those that are already there.
     #[must_use]
     pub fn with_cache(mut self, dir: Option<&Path>) -> Self {
         self.cache.dir = dir.map(Path::to_path_buf);
@@ -246,7 +246,7 @@ impl Chain {
         self.compaction.is_some()
     }
 
-    /// The circuit of the nodes of a height, built with all below it if they are not there. About a second each.
+    /// The circuit of the nodes of a height. Builds it and all circuits below if they are missing, about a second each.
     pub(crate) fn node(&self, height: u8) -> Node<'_> {
         match height.checked_sub(self.block_height + 1) {
             None => {
@@ -261,7 +261,7 @@ impl Chain {
         }
     }
 
-    /// The wrap of the vectors of a height, `None` where the profile has none.
+    /// The wrap of the vectors of a height, `None` if the profile has no wrap.
     pub(crate) fn wrap(&self, height: u8) -> Option<&Link<CompactionTargets>> {
         let config = self.compaction.as_ref()?;
         let cell = &self.wraps[usize::from(height)];

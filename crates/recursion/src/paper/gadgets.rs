@@ -1,4 +1,4 @@
-//! What block and level have in common: the two hashes of a node.
+//! The common part of block and level: the two hashes of a node.
 
 use plonky2::iop::target::BoolTarget;
 
@@ -22,7 +22,8 @@ impl Side {
         Self { root, canonical, present: b.not(absent) }
     }
 
-    /// Lines (1) and (2) of Figs. 2 and 4: C = H(C_L || C_R); d = H(d_L || d_R) where both are not zero, else d_L + d_R.
+    /// Lines (1) and (2) of Figs. 2 and 4: C = H(C_L || C_R); d = H(d_L || d_R) if both are not zero, otherwise d_L +
+    /// d_R.
     pub(super) fn parent(b: &mut Builder, left: &Self, right: &Self) -> Self {
         let no = b._false();
         let root = parent(b, left.root, right.root, no);

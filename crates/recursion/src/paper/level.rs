@@ -1,4 +1,4 @@
-//! The circuit of a level: the node above two nodes, each with its proof where it has members (circuit B_i of Fig. 4).
+//! The circuit of a level: the node above two nodes, each with its proof if it has members (circuit B_i of Fig. 4).
 
 use evergrove_commit::LevelWitness;
 use plonky2::field::types::Field;
@@ -23,7 +23,7 @@ pub struct LevelChild {
     pub present: BoolTarget,
     /// The child's proof, or the stand-in.
     pub proof: ProofWithPublicInputsTarget<D>,
-    /// The key that it is verified with: its cap is free, its digest binds it.
+    /// The key for its verification: its cap is free, its digest binds it.
     pub key: VerifierCircuitTarget,
 }
 
@@ -33,8 +33,8 @@ pub struct LevelChild {
 /// zero, else d_L + d_R; and for each of the two sides whose d is not zero there is a proof of (C, d) by the circuit of the
 /// level below, whose key is a constant here.
 ///
-/// A circuit verifies two proofs, whether there are two or not. In the place of an absent one it takes a stand-in: a proof,
-/// with public inputs zero, of a circuit without constraints. Its key is chosen exactly where d is zero.
+/// A circuit always verifies two proofs. Instead of an absent proof it uses a stand-in: a proof, with public inputs
+/// zero, of a circuit without constraints. Its key is chosen exactly where d is zero.
 pub struct LevelTargets {
     /// Left and right child.
     pub children: [LevelChild; 2],

@@ -20,7 +20,7 @@ impl PaperVerifier {
     /// The verifier with the pinned keys of a profile.
     ///
     /// # Errors
-    /// When this build pins none, or pins bytes that do not decode.
+    /// When this build pins no keys, or pins bytes that do not decode.
     pub fn pinned(profile: Profile) -> Result<Self, BackendError> {
         let internal = |e: String| BackendError::Internal(format!("pinned keys {}: {e}", paper_file_name(profile)));
         let bytes = pinned_paper(profile).ok_or_else(|| internal("this build has none".into()))?;
@@ -54,7 +54,7 @@ impl PaperVerifier {
             Some(wrap) => wrap,
             None => params_of(profile)?,
         };
-        // Circuits of the chain have rows of their own number.
+        // Each circuit of the chain has its own number of rows.
         let params = FriParams { degree_bits: common.degree_bits() as u8, ..params };
         check_params(&common, &params).map_err(|e| BackendError::Internal(e.to_string()))?;
         let verifier = CircuitVerifier::new(&common, &key);

@@ -1,4 +1,4 @@
-//! Which prover proves a circuit.
+//! The choice of the prover for a circuit.
 
 use core::fmt;
 use core::str::FromStr;
@@ -40,7 +40,7 @@ impl ProverKind {
         }
     }
 
-    /// The name, as it stands on the command line.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Evergrove => "evergrove",
@@ -78,7 +78,7 @@ impl FromStr for ProverKind {
 pub struct CircuitProver {
     kind: ProverKind,
     keep: Keep,
-    /// `None` inside where the circuit is not supported.
+    /// `None` inside if the circuit is not supported.
     prover: OnceLock<Option<Prover>>,
     observer: Option<(&'static str, Arc<dyn Observer>)>,
 }
@@ -100,7 +100,7 @@ impl CircuitProver {
         Self { keep: Keep::Coefficients, ..Self::new(ProverKind::Evergrove) }
     }
 
-    /// Tells `observer` of all proofs from now on, under the circuit's `name`. Plonky2's own prover has no steps to tell of.
+    /// Reports all later proofs to `observer`, under the circuit's `name`. Plonky2's own prover reports no steps.
     pub fn observe(&mut self, name: &'static str, observer: &Arc<dyn Observer>) {
         self.observer = Some((name, Arc::clone(observer)));
     }
@@ -134,7 +134,7 @@ impl CircuitProver {
         }
     }
 
-    /// Our prover, where it supports the circuit.
+    /// Our prover, if it supports the circuit.
     fn tables(&self, circuit: &CircuitData<F, C, D>) -> Option<&Prover> {
         if self.prover.get().is_none() {
             // Not `get_or_init`: the tables are built in a thread pool, one of whose threads may wait here. Two threads that
@@ -149,7 +149,7 @@ impl CircuitProver {
 mod tests {
     use super::*;
 
-    /// What the measurements say, for every instruction set there is.
+    /// The results of the measurements, for every instruction set.
     #[test]
     fn the_faster_prover_is_the_default() {
         let chosen = Isa::ALL.map(|isa| (isa, ProverKind::fastest_on(isa)));

@@ -1,4 +1,4 @@
-//! Faults in the middle of a proof: what is computed wrongly in any phase makes no proof that verifies.
+//! Faults in the middle of a proof: an error in any phase never gives a proof that verifies.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use plonky2::plonk::proof::OpeningSet;
 use super::{E, F, Prover};
 use crate::circuit::{C, D, Poseidon};
 
-/// Where a fault strikes.
+/// The place of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     Wires,

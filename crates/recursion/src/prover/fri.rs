@@ -23,7 +23,7 @@ use super::transcript::Transcript;
 use super::{E, EXTENSION_PRODUCTS, F, Matrix, Phase, Step, Work};
 use crate::circuit::{C, D, Poseidon};
 
-/// What is opened.
+/// The openings.
 pub(super) struct Opened<'a> {
     pub(super) tables: &'a Tables,
     pub(super) preprocessed: &'a PolynomialBatch<F, C, D>,
@@ -36,7 +36,7 @@ pub(super) struct Opened<'a> {
 
 /// A committed layer.
 struct Committed {
-    /// Leaves of 2^arity elements, one behind the other.
+    /// Leaves of 2^arity elements, one after the other.
     leaves: Vec<Goldilocks>,
     shape: Shape,
     nodes: Vec<Digest>,

@@ -111,7 +111,7 @@ impl Gate {
         Self::Other(gate.clone())
     }
 
-    /// Products of two elements in the constraints at one point; of other gates none is counted.
+    /// Products of two elements in the constraints at one point; other gates count none.
     pub(super) fn multiplications(&self) -> u64 {
         let products = match self {
             Self::Noop | Self::Constant { .. } | Self::PublicInput | Self::PoseidonMds | Self::Other(_) => 0,
@@ -130,7 +130,7 @@ impl Gate {
     }
 }
 
-/// Where the constraints of a gate go, in plonky2's order.
+/// The places of the constraints of a gate, in plonky2's order.
 pub(super) struct Constraints<V> {
     values: Vec<Loose<V>>,
     len: usize,
@@ -178,7 +178,7 @@ type Extension<V> = [Loose<V>; 2];
 /// The unfiltered constraints of a gate at eight points.
 pub(super) struct Evaluate<'a, V> {
     pub(super) gate: &'a Gate,
-    /// Constants, selectors apart.
+    /// Constants, except selectors.
     pub(super) constants: &'a [Canonical<V>],
     pub(super) wires: &'a [Canonical<V>],
     pub(super) public_inputs_hash: &'a HashOut<F>,
@@ -447,7 +447,7 @@ impl<L: Lanes> Body<L> for Permutation<'_, L::V> {
     }
 }
 
-/// What S-boxes read must be what their wires hold.
+/// The inputs of S-boxes must equal their wires.
 struct Compare<'a, V> {
     wires: &'a [Canonical<V>],
     out: &'a mut Constraints<V>,

@@ -1,17 +1,18 @@
 //! A prover for plonky2's circuits on our kernels.
 //!
-//! **What.** [`Prover::new`] makes the tables of a circuit; [`Prover::prove`] does what `CircuitData::prove` does: from the
-//! same witness come the same caps, openings and final polynomial, and plonky2's verifier accepts the proof. It may differ in
-//! the proof-of-work witness alone, and hence in the queries: plonky2 takes any that its threads find, this prover the least.
+//! **What.** [`Prover::new`] makes the tables of a circuit. [`Prover::prove`] does the same as `CircuitData::prove`:
+//! the same witness gives the same caps, openings and final polynomial, and plonky2's verifier accepts the proof. Only
+//! the proof-of-work witness may differ, and hence the queries: plonky2 uses any that its threads find, this prover the
+//! least.
 //!
-//! **When.** For circuits over Goldilocks with [`PoseidonConfig`](crate::circuit::PoseidonConfig), without zero knowledge and
-//! lookups: [`Unsupported`] says what is missing, and plonky2's own prover remains.
+//! **When.** For circuits over Goldilocks with [`PoseidonConfig`](crate::circuit::PoseidonConfig), without zero
+//! knowledge and lookups. [`Unsupported`] names the unsupported feature; use plonky2's own prover then.
 //!
-//! **How.** Columns lie in groups of eight (`evergrove_kernels::ntt`), so that transforms and trees take eight at a time;
-//! a coset of the extension is transformed and hashed before the next. Constraints are evaluated at eight points at a time:
-//! in `gates` for the gates of recursive circuits, by plonky2's code for others. The witness is generated in a recorded order
-//! (`witness`). What a circuit fixes is in `tables`, built once and shared by threads; buffers are kept from proof to proof
-//! (`workspace`).
+//! **How.** Columns are stored in groups of eight (`evergrove_kernels::ntt`), so transforms and trees process eight at
+//! a time; a coset of the extension is transformed and hashed before the next. Constraints are evaluated at eight
+//! points at a time: in `gates` for the gates of recursive circuits, by plonky2's code for others. The witness is
+//! generated in a recorded order (`witness`). Data that depends only on the circuit is in `tables`, built once and
+//! shared by threads; buffers are kept from proof to proof (`workspace`).
 
 mod choice;
 #[cfg(test)]
@@ -116,7 +117,7 @@ impl Prover {
         self.prove_observed(circuit, inputs, &mut |_| ())
     }
 
-    /// [`Prover::prove`] that says when each step has ended. Steps follow each other without a gap.
+    /// [`Prover::prove`] that reports the end of each step. Steps follow each other without a gap.
     pub fn prove_observed(
         &self,
         circuit: &CircuitData<F, C, D>,
@@ -131,7 +132,7 @@ impl Prover {
         self.prove_in(circuit, generated, workspace, ended)
     }
 
-    /// [`Prover::prove`] from a witness that is complete.
+    /// [`Prover::prove`] from a complete witness.
     pub fn prove_with_partition_witness(
         &self,
         circuit: &CircuitData<F, C, D>,
@@ -141,7 +142,7 @@ impl Prover {
         self.prove_in(circuit, Generated::complete(witness), self.tables.shared.take(), &mut |_| ())
     }
 
-    /// The witness, by the recorded order where there is one that applies.
+    /// The witness, by the recorded order if it applies.
     fn generate<'a>(
         &self,
         circuit: &'a CircuitData<F, C, D>,

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::E;
 use crate::circuit::{from_plonky, to_plonky};
 
-/// Coefficients that a sum takes before it is reduced.
+/// Coefficients that a sum holds before it is reduced.
 const TERMS: usize = 1 << 9;
 
 /// x = re + im X.

@@ -1,4 +1,4 @@
-//! Commitments as plonky2 shows them.
+//! Commitments in plonky2's form.
 
 use evergrove_kernels::ntt::Row;
 use evergrove_kernels::oracle::Oracle;

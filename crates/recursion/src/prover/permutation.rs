@@ -1,7 +1,7 @@
 //! The permutation argument: Z and its partial products.
 //!
-//! With f_j = w_j + beta k_j x + gamma and g_j = w_j + beta sigma_j + gamma for the routed wires of a row, taken in chunks,
-//! Z(g x) = Z(x) prod f_j / g_j, and a partial product stands behind every chunk but the last.
+//! With f_j = w_j + beta k_j x + gamma and g_j = w_j + beta sigma_j + gamma for the routed wires of a row, taken in
+//! chunks, Z(g x) = Z(x) prod f_j / g_j, and there is a partial product after every chunk except the last.
 
 use anyhow::ensure;
 use evergrove_kernels::ntt::{Row, ZERO_ROW};
@@ -72,7 +72,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Replaces the products of rows by those of all rows before them.
+/// Replaces the products of rows by those of all earlier rows.
 fn accumulate(tables: &Tables, challenge: usize, totals: &mut [Row]) -> anyhow::Result<()> {
     let n = tables.size();
     let shift = usize::BITS - n.ilog2();

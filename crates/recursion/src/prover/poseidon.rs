@@ -1,8 +1,9 @@
 //! Rows of Poseidon gates, eight at a time.
 //!
-//! A row holds the inputs and outputs of a permutation, the input of each S-box but those of the first round, and a swap
-//! of two digests. The permutation is that of the primitives, which asks at each S-box what it reads: [`Trace`] writes down
-//! what was computed, which makes a row of the witness; the quotient compares it with the row's wire and goes on with that.
+//! A row holds the inputs and outputs of a permutation, the input of each S-box except those of the first round, and a
+//! swap of two digests. The permutation is that of the primitives, which asks for the input of each S-box. [`Trace`]
+//! records the computed input, which makes a row of the witness. The quotient compares it with the row's wire and
+//! continues with the wire.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::{Canonical, GoldilocksLanes, Loose};
@@ -12,7 +13,7 @@ use evergrove_primitives::lanes::{LANES, Lanes};
 
 /// Wires of a row.
 pub(super) const WIRES: usize = 135;
-/// Inputs are the first wires, outputs the twelve behind them.
+/// Inputs are the first wires, outputs the twelve wires after them.
 pub(super) const OUTPUT: usize = WIDTH;
 /// Whether the digests in inputs 0 to 3 and 4 to 7 change places.
 pub(super) const SWAP: usize = 2 * WIDTH;
@@ -27,9 +28,9 @@ pub(super) const SBOXES: usize = 2 * HALF_FULL_ROUNDS * WIDTH + PARTIAL_ROUNDS;
 
 type State<V> = [Loose<V>; WIDTH];
 
-/// What the S-boxes read that have a wire.
+/// The inputs of S-boxes that have a wire.
 pub(super) trait Wires<L: Lanes> {
-    /// The input of the S-box whose wire is `wire`, where the rounds before it make it `computed`.
+    /// The input of the S-box whose wire is `wire`, if the rounds before it make it `computed`.
     fn input(&mut self, f: GoldilocksLanes<L>, wire: usize, computed: Loose<L::V>) -> Loose<L::V>;
 }
 
@@ -122,7 +123,7 @@ impl evergrove_primitives::lanes::Kernel for Trace<'_> {
     }
 }
 
-/// Writes down what S-boxes read.
+/// Records the inputs of S-boxes.
 struct Record<'a>(&'a mut [[Goldilocks; LANES]; WIRES]);
 
 impl<L: Lanes> Wires<L> for Record<'_> {

@@ -1,8 +1,9 @@
 //! The quotient: all constraints, combined and divided by Z_H.
 //!
-//! The vanishing polynomial is evaluated on the first cosets of the extension, as many as its degree asks for, one after the
-//! other, at eight points at a time. The values of coset b give the remainder modulo X^n - s_b^n; the remainders of one
-//! challenge are interpolated side by side, and a small matrix turns them into chunks of n coefficients.
+//! The vanishing polynomial is evaluated on the first cosets of the extension, as many as its degree requires, one
+//! after the other, at eight points at a time. The values of coset b give the remainder modulo X^n - s_b^n; the
+//! remainders of one challenge are interpolated side by side, and a small matrix turns them into chunks of n
+//! coefficients.
 
 use anyhow::ensure;
 use evergrove_kernels::ntt::{Inverse, Row, ZERO_ROW};
@@ -22,7 +23,7 @@ use super::tables::{QuotientTables, Tables};
 const TASK: usize = 16;
 const CONSTRAINTS_TASK: usize = 64;
 
-/// What the vanishing polynomial is made of.
+/// The parts of the vanishing polynomial.
 pub(super) struct Inputs<'a> {
     pub(super) tables: &'a Tables,
     /// Values of constants and sigmas, row by row.

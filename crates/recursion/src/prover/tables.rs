@@ -1,4 +1,4 @@
-//! What depends on a circuit alone.
+//! Data that depends only on a circuit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const MIN_LOG_SIZE: usize = 5;
 /// plonky2's value of a selector at rows of another group's gates.
 const UNUSED_SELECTOR: usize = u32::MAX as usize;
 
-/// Everything that is computed once per circuit.
+/// Everything that is computed once for a circuit.
 pub(super) struct Tables {
     pub(super) isa: Isa,
     pub(super) shared: Arc<Shared>,
@@ -73,7 +73,7 @@ pub(super) struct QuotientTables {
 pub(super) struct Layer {
     pub(super) arity_bits: usize,
     pub(super) forward: Forward,
-    /// s_b^i in lane b mod 8 of row i, eight cosets behind the other.
+    /// s_b^i in lane b mod 8 of row i, one group of eight cosets after the other.
     pub(super) shift: Vec<Row>,
 }
 
@@ -126,7 +126,7 @@ impl Tables {
         self.subgroup.len()
     }
 
-    /// The row at a position of bit-reversed order, and the other way round.
+    /// The row at a position of bit-reversed order, and vice versa.
     pub(super) fn reverse(&self, i: usize) -> usize {
         i.reverse_bits() >> (usize::BITS - self.size().ilog2())
     }
@@ -195,7 +195,7 @@ fn ntt(e: NttError) -> Unsupported {
     Unsupported(e.to_string())
 }
 
-/// What this prover can not do.
+/// Unsupported features of this prover.
 fn check(common: &CommonCircuitData<F, D>) -> Result<(), Unsupported> {
     let config = &common.config;
     let refuse = |what: String| Err(Unsupported(what));
@@ -229,7 +229,7 @@ fn check(common: &CommonCircuitData<F, D>) -> Result<(), Unsupported> {
 pub(crate) struct Selector {
     /// Which constant selects it.
     pub(crate) constant: usize,
-    /// The other values that this constant takes.
+    /// The other values of this constant.
     pub(crate) others: Vec<Goldilocks>,
 }
 

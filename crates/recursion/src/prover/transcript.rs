@@ -20,9 +20,9 @@ const TASKS: u64 = 64;
 #[derive(Default)]
 pub(crate) struct Transcript {
     state: [Goldilocks; WIDTH],
-    /// What has been observed and not yet absorbed, fewer than [`RATE`].
+    /// Observed words that are not yet absorbed, fewer than [`RATE`].
     input: Vec<Goldilocks>,
-    /// How many words of the state have not been given out.
+    /// The number of words of the state that have not been output.
     unread: usize,
 }
 
@@ -97,7 +97,8 @@ impl Transcript {
         self.unread = RATE;
     }
 
-    /// The least number that, observed now, makes the next challenge begin with `bits` zero bits; `None` if there is none.
+    /// The least number that makes the next challenge begin with `bits` zero bits if it is observed now; `None` if
+    /// there is none.
     /// Observes it. 2^`bits` permutations on average.
     pub(super) fn grind(&mut self, isa: Isa, bits: u32) -> Option<F> {
         let mut start = self.state;

@@ -1,12 +1,12 @@
 //! Witness generation: plonky2's generators, replayed.
 //!
-//! Which generator runs when depends on which targets are known, hardly ever on their values. [`Schedule::record`] runs
-//! plonky2's scheduler once and takes down the order; [`Schedule::replay`] runs the generators in that order, without queues
-//! and watch lists. Poseidon rows do not go through their generators: those that depend on no others of their level are
-//! computed eight at a time, and their 135 wires go to the trace at once.
+//! The order in which generators run depends on which targets are known, hardly ever on their values.
+//! [`Schedule::record`] runs plonky2's scheduler once and records the order; [`Schedule::replay`] runs the generators
+//! in that order, without queues and watch lists. Poseidon rows do not use their generators: rows that depend on no
+//! other row of their level are computed eight at a time, and their 135 wires are written to the trace at once.
 //!
-//! A replay that meets a generator whose inputs are not there (the caller has set other targets than when the order was
-//! recorded) gives up, and plonky2's scheduler does the work.
+//! If a replay meets a generator whose inputs are missing (the caller has set other targets than when the order was
+//! recorded), it gives up, and plonky2's scheduler does the work.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ use crate::circuit::{C, D, F, from_plonky, to_plonky};
 
 /// Rows of a level that are not worth a vector.
 const FEW: usize = 3;
-/// Wires of a Poseidon row by which it is connected: inputs, outputs, swap.
+/// The wires that connect a Poseidon row: inputs, outputs, swap.
 const CONNECTED: usize = SWAP + 1;
 /// Rows of a level that are worth more than one thread.
 const PARALLEL: usize = 8 * LANES;
@@ -131,7 +131,7 @@ impl<'a> Generated<'a> {
 }
 
 impl Schedule {
-    /// Runs plonky2's scheduler and takes down the order.
+    /// Runs plonky2's scheduler and records the order.
     pub(super) fn record<'a>(
         data: &'a CircuitData<F, C, D>,
         inputs: &PartialWitness<F>,
@@ -193,7 +193,7 @@ impl Schedule {
             let poseidon = match watched.first() {
                 Some(Target::Wire(wire)) if generator.id() == "PoseidonGenerator" && wires >= WIRES => {
                     let cell = |column| number(Target::wire(wire.row, column));
-                    // What the row keeps to itself must be connected to nothing else.
+                    // The internal wires of the row must not be connected to others.
                     let alone = (CONNECTED..wires).all(|c| members[cell(c)] == 1);
                     alone.then(|| PoseidonRow { row: wire.row, generator: g, cells: core::array::from_fn(cell) })
                 }
@@ -220,7 +220,7 @@ impl Schedule {
         Self { levels, vectored }
     }
 
-    /// The witness by this order, or `None` where it does not apply. `buffer` is memory for its values.
+    /// The witness by this order, or `None` if the order does not apply. `buffer` is memory for its values.
     ///
     /// # Errors
     /// When two values are offered for one target: `inputs` contradict the circuit.
@@ -275,7 +275,7 @@ impl Schedule {
     }
 }
 
-/// The wires of at most eight Poseidon rows, `None` where an input is not there. Lanes behind the last row repeat it.
+/// The wires of at most eight Poseidon rows, `None` if an input is missing. Lanes after the last row repeat it.
 fn trace(isa: Isa, rows: &[PoseidonRow], values: &[Option<F>]) -> Option<[Row; WIRES]> {
     let mut given = [[Goldilocks::ZERO; LANES]; WIDTH + 1];
     for lane in 0..LANES {

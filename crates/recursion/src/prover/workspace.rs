@@ -1,8 +1,8 @@
 //! Buffers and transforms, shared by all provers of circuits of one shape.
 //!
-//! A proof of 2^15 rows works in half a gigabyte. Bucket and merge have one shape, and so have the many circuits of the
-//! paper's scheme: they take turns with the same buffers, of which there are as many as proofs that were made at a time. What
-//! is shared goes with the last prover that shares it.
+//! A proof of 2^15 rows uses half a gigabyte. Bucket and merge have one shape, and so have the many circuits of the
+//! paper's scheme: they take turns with the same buffers. There are as many buffers as the greatest number of
+//! simultaneous proofs. The shared data is dropped with the last prover that shares it.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -13,7 +13,7 @@ use evergrove_primitives::lanes::Isa;
 
 use super::F;
 
-/// What buffers and transforms depend on.
+/// The parameters that buffers and transforms depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) isa: Isa,
@@ -28,7 +28,7 @@ pub(super) struct Shape {
     pub(super) columns: [usize; 3],
 }
 
-/// What a proof works in.
+/// The working memory of a proof.
 pub(super) struct Workspace {
     /// Values of the witness.
     pub(super) values: Vec<Option<F>>,
@@ -37,14 +37,14 @@ pub(super) struct Workspace {
     pub(super) oracles: [oracle::Workspace; 3],
 }
 
-/// What provers of one shape share.
+/// The shared data of provers of one shape.
 pub(super) struct Shared {
     shape: Shape,
     pub(super) domain: Arc<Domain>,
     idle: Mutex<Vec<Workspace>>,
 }
 
-/// All that is shared now.
+/// All shared data at present.
 static SHARED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -100,7 +100,7 @@ impl Shared {
         self.shape.columns
     }
 
-    /// Keeps buffers for the next proof, if that is wanted.
+    /// Keeps buffers for the next proof, if wanted.
     pub(super) fn keep(&self, workspace: Workspace) {
         if self.keeps() {
             lock(&self.idle).push(workspace);

@@ -1,4 +1,4 @@
-//! Tables by their constraints.
+//! Tables given by their constraints.
 
 use core::marker::PhantomData;
 
@@ -14,7 +14,7 @@ use starky::stark::Stark;
 
 use crate::circuit::{D, F};
 
-/// What constraints are computed with: field elements, vectors of them, or wires of a circuit.
+/// The values of constraints: field elements, vectors of them, or wires of a circuit.
 ///
 /// Constraints come in a fixed order and number. Implementations of every function are `#[inline(always)]`, and so must be
 /// the constraints ([`Air::constraints`]), since vectors need it.
@@ -31,9 +31,9 @@ pub trait Algebra {
     fn mul(&mut self, a: Self::T, b: Self::T) -> Self::T;
     /// The sum of 2^i x_i, of 32 terms at most.
     fn sum_of_powers(&mut self, terms: &[Self::T]) -> Self::T;
-    /// Constrains x = 0 in every row, where the row after the last is the first.
+    /// Constrains x = 0 in every row, where the first row follows the last.
     fn constraint(&mut self, x: Self::T);
-    /// Constrains x = 0 in every row but the last.
+    /// Constrains x = 0 in every row except the last.
     fn constraint_transition(&mut self, x: Self::T);
     /// Constrains x = 0 in the first row.
     fn constraint_first_row(&mut self, x: Self::T);
@@ -50,12 +50,12 @@ pub trait Algebra {
     }
 }
 
-/// What a table shows of its rows.
+/// The columns of its rows that a table exposes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exposed {
     /// The columns of a record.
     pub columns: Vec<usize>,
-    /// The column that is 1 in the rows that have one, and else 0, by constraints of the table.
+    /// The column that is 1 in the rows that have a record, and otherwise 0, by constraints of the table.
     pub filter: usize,
 }
 
@@ -73,7 +73,7 @@ pub trait Air: Copy + Default + Send + Sync + 'static {
     /// The constraints. Implementations carry `#[inline(always)]`.
     fn constraints<A: Algebra>(a: &mut A, local: &[A::T], next: &[A::T], public_inputs: &[A::T]);
 
-    /// What it exposes.
+    /// The exposed columns.
     fn exposed() -> Option<Exposed> {
         None
     }

@@ -20,9 +20,9 @@ use crate::circuit::{Builder, C, D, F, Poseidon};
 /// A record as the circuit has it.
 #[derive(Clone, Debug)]
 pub struct RecordTargets {
-    /// Whether the table must have it; `None` where it always must.
+    /// Whether the table must have the record; `None` if it always must.
     pub active: Option<BoolTarget>,
-    /// What the table exposes.
+    /// The exposed columns of the table.
     pub values: Vec<Target>,
 }
 

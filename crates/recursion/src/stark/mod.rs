@@ -1,16 +1,16 @@
 //! STARKs in `starky`'s format.
 //!
-//! **What.** An [`Air`] is a table's constraints, written once over an [`Algebra`]; [`AirStark`] is the same table as one of
-//! `starky`'s, whose verifiers, native and recursive, take the proofs. [`StarkProver`] proves it on our kernels. [`keccak`]
-//! has the table of the permutation Keccak-f\[1600\].
+//! **What.** An [`Air`] is a table's constraints, written once over an [`Algebra`]; [`AirStark`] is the same table as
+//! one of `starky`'s, whose verifiers, native and recursive, accept the proofs. [`StarkProver`] proves it on our
+//! kernels. [`keccak`] has the table of the permutation Keccak-f\[1600\].
 //!
-//! **Binding.** A table may *expose* records: its rows with a flag show some columns to whoever verifies the proof. Prover and
-//! verifier draw a challenge after the trace's commitment *and* a digest of what the records are compared with, and the
-//! table proves the sum of 1 / (gamma + record(beta)); that is `starky`'s argument for lookups between tables, whose other
-//! table is the verifier here. [`sum_of_records`] is the sum that the verifier expects.
+//! **Binding.** A table may *expose* records: its rows with a flag show some columns to a verifier of the proof. Prover
+//! and verifier draw a challenge after the trace's commitment *and* a digest of the data that the records are compared
+//! with, and the table proves the sum of 1 / (gamma + record(beta)). That is `starky`'s argument for lookups between
+//! tables; here the other table is the verifier. [`sum_of_records`] is the sum that the verifier expects.
 //!
-//! **When.** For computation that is regular and costly in a Plonky2 circuit: Keccak's permutation takes thousands of rows
-//! there, and 24 of a table.
+//! **When.** For computation that is regular and costly in a Plonky2 circuit: Keccak's permutation takes thousands of
+//! rows there, and 24 rows of a table.
 
 mod air;
 mod circuit;

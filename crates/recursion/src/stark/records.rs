@@ -23,15 +23,15 @@ use crate::circuit::{C, D, F, Poseidon, to_plonky};
 /// A proof of a table that exposes records.
 pub type RecordedProof = StarkProofWithPublicInputs<F, C, D>;
 
-/// The one side of `starky`'s argument that is a table.
+/// The side of `starky`'s argument that is a table.
 pub(crate) fn looked_up(exposed: &Exposed) -> CrossTableLookup<F> {
     let columns = Column::singles(&exposed.columns).collect();
     CrossTableLookup::new(vec![], TableWithColumns::new(0, columns, Filter::new_simple(Column::single(exposed.filter))))
 }
 
-/// The sum of 1 / (gamma + record(beta)), beta's powers in order: what the table's first sum is for exactly these records.
+/// The sum of 1 / (gamma + record(beta)), beta's powers in order: the table's first sum for exactly these records.
 ///
-/// `None` where a denominator is zero.
+/// `None` if a denominator is zero.
 pub fn sum_of_records(records: &[Vec<F>], challenge: &GrandProductChallenge<F>) -> Option<F> {
     let mut sum = F::ZERO;
     for record in records {
@@ -84,7 +84,7 @@ pub fn verify<A: Air>(
     verify_stark_proof_with_challenges(&stark, &proof.proof, &challenges, Some(&vars), &proof.public_inputs, config)
 }
 
-/// What `starky`'s own check of the shape leaves open.
+/// Checks the parts of the shape that `starky`'s own check leaves open.
 fn check_shape(config: &StarkConfig, log_rows: usize, proof: &RecordedProof) -> anyhow::Result<()> {
     let proof = &proof.proof;
     let (fri, found) = (config.fri_params(log_rows), &proof.opening_proof);
@@ -110,7 +110,7 @@ fn check_shape(config: &StarkConfig, log_rows: usize, proof: &RecordedProof) -> 
     Ok(())
 }
 
-/// The proof by `starky`'s own prover, to compare with.
+/// The proof by `starky`'s own prover, for comparison.
 ///
 /// # Errors
 /// As `starky`'s.

@@ -1,8 +1,9 @@
 //! Our verifier of plonky2's proofs, from their bytes.
 //!
-//! The same verdict as decoding the proof and asking plonky2's verifier, in another order of work: leaves and paths are hashed
-//! while they are decoded, each node once and eight at a time; the openings of a query are combined eight columns at a time;
-//! a coset is folded by two, again and again, instead of interpolated. The identity at zeta takes plonky2's gates.
+//! The same verdict as decoding the proof and calling plonky2's verifier, in another order of work: leaves and paths
+//! are hashed while they are decoded, each node once and eight at a time; the openings of a query are combined eight
+//! columns at a time; a coset is folded by two repeatedly, instead of interpolated. The identity at zeta uses plonky2's
+//! gates.
 
 use core::fmt;
 
@@ -29,7 +30,7 @@ pub(super) type E = QuadraticExtension<F>;
 /// Why a proof is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SnarkError {
-    /// The bytes are no proof of this shape.
+    /// The bytes are not a proof of this shape.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// The circuit has another number of public inputs.
@@ -86,7 +87,7 @@ pub(crate) enum SnarkError {
     },
 }
 
-/// What a verifier knows of a circuit.
+/// A verifier's data about a circuit.
 pub(crate) struct Check {
     isa: Isa,
     shape: SnarkShape,
@@ -129,7 +130,8 @@ impl Check {
         })
     }
 
-    /// Accepts exactly the encodings of proofs of these public inputs; answers the proof. Panics on no bytes.
+    /// Accepts exactly the encodings of proofs of these public inputs, and returns the proof. Does not panic on any
+    /// bytes.
     pub(crate) fn verify(&self, bytes: &[u8], public_inputs: &[F]) -> Result<OpenedSnark, SnarkError> {
         let (found, expected) = (public_inputs.len(), self.public_inputs);
         if found != expected {

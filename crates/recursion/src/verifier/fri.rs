@@ -1,8 +1,9 @@
 //! The queries of FRI.
 //!
-//! Leaves hold a coset in bit-reversed order, so that the values at y and -y are neighbours. Folding them gives
-//! (P(y) + P(-y)) / 2 + beta (P(y) - P(-y)) / 2y, the value at y^2 of a polynomial of half the degree; after as many foldings
-//! as the arity has bits, with beta squared each time, the value at beta of the polynomial that interpolates the coset is left.
+//! Leaves hold a coset in bit-reversed order, so the values at y and -y are neighbours. Folding them gives (P(y) +
+//! P(-y)) / 2 + beta (P(y) - P(-y)) / 2y, the value at y^2 of a polynomial of half the degree. After as many foldings
+//! as the arity has bits, with beta squared each time, the result is the value at beta of the polynomial that
+//! interpolates the coset.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;
@@ -17,7 +18,7 @@ use crate::convert::to_ext;
 
 type Row = [Goldilocks; LANES];
 
-/// What a query is checked against.
+/// The data that a query is checked against.
 pub(super) struct Queries<'a> {
     pub(super) zeta: E,
     pub(super) alpha: E,
@@ -25,7 +26,7 @@ pub(super) struct Queries<'a> {
     pub(super) betas: Vec<E>,
     /// The openings of all polynomials at zeta.
     pub(super) values: &'a [E],
-    /// Those of the Zs at the next point.
+    /// The values of the Zs at the next point.
     pub(super) next: &'a [E],
 }
 
@@ -84,8 +85,8 @@ impl FriCheck {
         }
     }
 
-    /// Every query: the combination of the opened leaves is what the first layer holds, each layer what folds from the one
-    /// before, and the final polynomial what folds from the last.
+    /// Checks every query: the combination of the opened leaves equals the value in the first layer, each layer equals
+    /// the fold of the one before, and the final polynomial equals the fold of the last.
     pub(super) fn check(&self, snark: &Snark, queries: &Queries<'_>) -> Result<(), SnarkError> {
         let points: Vec<F> = (snark.queries.iter())
             .map(|q| {

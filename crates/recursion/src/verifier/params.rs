@@ -55,7 +55,7 @@ pub fn check_params(common: &CommonData, params: &FriParams) -> Result<(), Other
         final_poly_bits.into(),
     );
     same("folds", &fri.reduction_arity_bits, &folds)?;
-    // Plonky2 keeps a configuration beside the parameters that it has made from it.
+    // Plonky2 keeps a configuration beside the parameters that it derived from it.
     same("hiding", &fri.hiding, &false)?;
     same("FRI configuration", &fri.config, &config.fri_config)?;
     same("configuration", config, &circuit_config(params))

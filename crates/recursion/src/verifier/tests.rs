@@ -1,4 +1,4 @@
-//! Every check counts, by itself: the transcript, which hides them from each other, is taken from plonky2.
+//! Every check counts separately: the transcript, which hides them from each other, is taken from plonky2.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{Isa, available};
@@ -184,7 +184,7 @@ fn every_query_counts() {
                     other.queries[query].steps[step].leaf[at] += Goldilocks::ONE;
                     let last = step + 1 == q.steps.len();
                     match check.check(&other, &queries) {
-                        // The value that the layer before folds to, or what it folds to itself.
+                        // The value to which the layer before folds, or the inputs of its own fold.
                         Err(SnarkError::Fold { query: found, layer }) => {
                             assert!(found == query && (layer == step || layer == step + 1 && !last));
                         }

@@ -103,7 +103,7 @@ fn circuits_survive_the_cache() {
     let cached = load();
     assert_eq!(std::fs::read(&file).unwrap(), bytes, "a cache that fits is not written again");
     built.verify(&prove(&cached)).unwrap();
-    // A damaged file is built anew, not trusted.
+    // A damaged file is built again, not trusted.
     let mut damaged = bytes.clone();
     damaged[bytes.len() / 2] ^= 1;
     std::fs::write(&file, &damaged).unwrap();

@@ -1,4 +1,4 @@
-//! The baselines: the statement is ours, proofs are accepted, and what is not so is refused.
+//! The baselines: the statement is ours, valid proofs are accepted, and others are refused.
 
 use std::sync::LazyLock;
 
@@ -92,7 +92,7 @@ fn a_tree_of_proofs_counts_its_proofs() {
     assert_eq!(Cost::of(&MEMBERS).total(), 12);
     let all: Vec<u64> = (0..64).collect();
     assert_eq!(Cost::of(&all), Cost { paths: 64, joins: [32, 0, 31], compactions: 1 });
-    // A chain: every join but the lowest takes a path.
+    // A chain: every join except the lowest takes a path.
     let chain: Vec<u64> = (0..20).map(|k| 1 << k).collect();
     assert_eq!(Cost::of(&chain).joins, [1, 18, 0]);
 }

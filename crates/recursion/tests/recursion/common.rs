@@ -1,4 +1,4 @@
-//! What several modules use: circuits take seconds to build, and gigabytes.
+//! Helpers that several modules share: circuits take seconds to build, and gigabytes.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Circuits, provers and verifiers against plonky2 and starky.
+//! Circuits, provers and verifiers compared with plonky2 and starky.
 
 mod apps;
 mod backend;

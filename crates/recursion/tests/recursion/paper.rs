@@ -218,7 +218,7 @@ fn circuits_survive_the_cache() {
     let again = cached();
     built.verify(&prove(&again)).unwrap();
     assert!(files() == left, "what is there is not written again");
-    // Damaged files are built anew, not trusted.
+    // Damaged files are built again, not trusted.
     for (path, bytes) in &left {
         let mut damaged = bytes.clone();
         damaged[bytes.len() / 2] ^= 1;

@@ -1,4 +1,4 @@
-//! Our prover against plonky2's: the same caps, openings and final polynomial from the same witness.
+//! Our prover compared with plonky2's: the same caps, openings and final polynomial from the same witness.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use plonky2::util::timing::TimingTree;
 
 type Builder = CircuitBuilder<F, D>;
 
-/// Few queries and little grinding: what the tests compare does not depend on them.
+/// Few queries and little grinding: the compared values do not depend on them.
 fn config(rate_bits: usize, challenges: usize, cap_height: usize) -> CircuitConfig {
     let mut config = CircuitConfig::standard_recursion_config();
     config.security_bits = 1;
@@ -325,7 +325,7 @@ fn false_witnesses_are_refused() {
     let (prover_data, common) = (&circuit.prover_only, &circuit.common);
     let witness = generate_partial_witness(assign(inputs, [1, 2]), prover_data, common).unwrap();
     let set: Vec<usize> = (0..witness.values.len()).filter(|i| witness.values[*i].is_some()).collect();
-    // Public inputs and what no gate reads may change: they make another true statement.
+    // Public inputs and wires that no gate reads may change: they make another true statement.
     let mut refused = 0;
     for at in set.iter().step_by(set.len() / 12) {
         let mut corrupted = witness.clone();
@@ -342,7 +342,7 @@ fn unsupported_circuits_are_named() {
     assert_eq!(refused(config(3, 2, 4), 0), "this prover does not support 2^4 rows, below 2^5");
     let hiding = CircuitConfig { zero_knowledge: true, ..config(3, 2, 4) };
     assert_eq!(refused(hiding, 0), "this prover does not support zero knowledge");
-    // Whoever chooses our prover gets plonky2's for these.
+    // A caller that chooses our prover gets plonky2's for these.
     let (circuit, inputs) = small(config(3, 2, 4), 0);
     for kind in ProverKind::ALL {
         let proof = CircuitProver::new(kind).prove(&circuit, assign(inputs, [1, 2])).unwrap();

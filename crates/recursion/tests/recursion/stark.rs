@@ -1,4 +1,4 @@
-//! STARKs by our prover against `starky`'s prover and verifier.
+//! STARKs by our prover compared with `starky`'s prover and verifier.
 
 use evergrove_kernels::ntt::{Row, ZERO_ROW};
 use evergrove_primitives::lanes::{LANES, available};

@@ -1,5 +1,5 @@
-//! Attacks on the gadgets by setting wires: each derived wire is forced to another value than the inputs give it, with the
-//! wires around it chosen so that as much as possible still holds.
+//! Attacks on the gadgets by setting wires: each derived wire is forced to a value that differs from the one that the
+//! inputs give, with the wires around it chosen so that as much as possible still holds.
 
 use evergrove_commit::schema::{Column, ColumnType, Schema};
 use evergrove_primitives::Goldilocks;
@@ -125,7 +125,7 @@ fn no_sum_has_other_limbs() {
     }
 }
 
-/// What a row's attack may set.
+/// The wires that a row's attack may set.
 struct RowWires {
     passes: BoolTarget,
     known: [Option<BoolTarget>; 3],

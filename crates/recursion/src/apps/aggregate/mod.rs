@@ -35,7 +35,7 @@ impl Plonky2Circuits for Aggregate {
     }
 }
 
-/// The output of all active leaves; nothing of the others, whatever they hold.
+/// The output of all active leaves; the other slots contribute nothing, whatever they hold.
 ///
 /// # Panics
 /// For no leaves.
@@ -95,7 +95,7 @@ fn reduce(plan: &Plan, b: &mut Builder, left: &[Target], right: &[Target]) -> Ve
     output
 }
 
-/// What a row that `counts` gives an accumulator, limbs without carries; nothing of a row that does not.
+/// The limbs, without carries, that a row adds to an accumulator if it `counts`; zeros if it does not.
 fn contribution(b: &mut Builder, row: &mut RowTargets, counts: BoolTarget, accumulator: &Accumulator) -> Vec<Target> {
     match accumulator {
         Accumulator::Count { known, at_least } => {
@@ -140,7 +140,7 @@ fn contribution(b: &mut Builder, row: &mut RowTargets, counts: BoolTarget, accum
     }
 }
 
-/// The row counts, and none of these columns is null.
+/// Whether the row counts, and no such column is null.
 fn masked(b: &mut Builder, row: &mut RowTargets, counts: BoolTarget, known: &[ColumnIndex]) -> BoolTarget {
     known.iter().fold(counts, |mask, &column| match row.known(b, column) {
         Some(known) => b.and(mask, known),
@@ -148,7 +148,7 @@ fn masked(b: &mut Builder, row: &mut RowTargets, counts: BoolTarget, known: &[Co
     })
 }
 
-/// The limbs where the mask holds, else those of 2^63.
+/// The limbs if the mask holds, otherwise those of 2^63.
 fn or_none(b: &mut Builder, mask: BoolTarget, limbs: [Target; 2]) -> Vec<Target> {
     let none = [F::ZERO, F::from_canonical_u64(1 << (LIMB_BITS - 1))];
     limbs

@@ -29,7 +29,7 @@ pub(super) fn at_least(b: &mut Builder, left: [Target; 2], right: [Target; 2]) -
     not_negative(b, high)
 }
 
-/// `limbs >= bound` for a constant with `0 < bound < 2^63`; one row where a limb of the bound is 0, else two.
+/// `limbs >= bound` for a constant with `0 < bound < 2^63`; one row if a limb of the bound is 0, otherwise two.
 pub(super) fn at_least_constant(b: &mut Builder, limbs: [Target; 2], bound: u64) -> BoolTarget {
     let (low, high) = (bound & 0xffff_ffff, bound >> LIMB_BITS);
     let minus = |x: u64| -F::from_canonical_u64(x);
@@ -62,7 +62,7 @@ pub(super) fn least_of(b: &mut Builder, left: [Target; 2], right: [Target; 2]) -
     core::array::from_fn(|k| b.select(right_is_least, right[k], left[k]))
 }
 
-/// The sum of two sums; no assignment holds where it has more bits than the width. One row per limb.
+/// The sum of two sums; no assignment holds if it has more bits than the width. One row for each limb.
 pub(super) fn reduce_limbs(b: &mut Builder, width: Width, left: &[Target], right: &[Target]) -> Vec<Target> {
     let mut carry = b.zero();
     let minus_base = -F::from_canonical_u64(1 << width.limb_bits);

@@ -20,7 +20,7 @@ use crate::circuit::{Builder, F, Poseidon, to_plonky};
 /// Bits of a number of a column.
 const NUMBER_BITS: usize = 63;
 
-/// A row, and what has been derived from it: each is constrained once.
+/// A row, and the wires derived from it: each is constrained once.
 pub(super) struct RowTargets<'a> {
     plan: &'a Plan,
     elements: Vec<Target>,
@@ -31,8 +31,8 @@ pub(super) struct RowTargets<'a> {
 }
 
 impl<'a> RowTargets<'a> {
-    /// The row of an active leaf: its elements encode to the leaf's value, and columns of numbers that the plan reads hold
-    /// numbers, or null where they may. Of an inactive leaf only the latter is demanded, which zeros satisfy.
+    /// The row of an active leaf: its elements encode to the leaf's value, and columns of numbers that the plan reads
+    /// hold numbers, or null if allowed. For an inactive leaf only the latter is demanded, which zeros satisfy.
     pub(super) fn open(plan: &'a Plan, b: &mut Builder, leaf: &LeafTargets) -> Self {
         let schema = plan.schema();
         let columns = plan.columns();
@@ -75,7 +75,7 @@ impl<'a> RowTargets<'a> {
         self.elements[at..at + self.column(column).kind.elements()].to_vec()
     }
 
-    /// The column is not null; `None` where it never is.
+    /// Whether the column is not null; `None` if it never is.
     pub(super) fn known(&mut self, b: &mut Builder, column: ColumnIndex) -> Option<BoolTarget> {
         if let Some(known) = self.known.get(&column) {
             return *known;

@@ -1,6 +1,6 @@
-//! Dishonest provers of the bucket and of the Keccak gadget, who set wires.
+//! Dishonest provers of the bucket and of the Keccak gadget that set wires.
 //!
-//! The circuits are small ones: buckets of two slots, one query.
+//! The circuits are small: buckets of two slots, one query.
 
 use std::sync::LazyLock;
 
@@ -79,7 +79,7 @@ fn attacks_on_the_bucket_are_refused() {
     let none = attacked.assignment(&honest, honest.blocks(), honest.binding(), &[]);
     assert!(none.violations().is_empty(), "an honest assignment is accepted");
 
-    // Another Keccak root, with a table that is bound to it but can not have it.
+    // Another Keccak root, with a table that is bound to it but cannot have it.
     let mut forged = input([Some(value(1)), Some(value(2))]);
     forged.set_digest(1, 0, [7; 32]);
     assert_refused(&attacked.assignment(&forged, honest.blocks(), forged.binding(), &[]), FEW);
@@ -131,7 +131,7 @@ fn attacks_on_the_bucket_are_refused() {
 fn no_slot_is_there_twice_nor_by_half() {
     let attacked = &*ATTACKED;
     let honest = input([Some(value(1)), Some(value(2))]);
-    // A flag of 2 stands for two records of the leaf, which a table may well have; -1 would take one away.
+    // A flag of 2 means two records of the leaf, which a table may have; -1 would remove one.
     let mut blocks = honest.blocks();
     blocks.push(blocks[0]);
     for (flag, blocks) in [(F::TWO, blocks), (F::NEG_ONE, honest.blocks()), (F::TWO.inverse(), honest.blocks())] {
@@ -219,7 +219,7 @@ fn the_gadget_is_keccak_256_and_nothing_else() {
         wrong[0].1 += F::ONE;
         assert_refused(&assignment(message, &wrong), 1);
     }
-    // Halves that are none.
+    // Values that are not halves.
     for half in [F::from_canonical_u64(1 << 32), F::NEG_ONE] {
         assert_refused(&assignment(&messages[2], &[(right[5], half)]), FEW);
     }

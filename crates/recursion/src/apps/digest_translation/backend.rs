@@ -40,7 +40,8 @@ impl TranslationBackend {
     /// as in [`crate::apps::family::AppBackend::load`].
     ///
     /// # Errors
-    /// When the profile is of another backend, the tree is OpenZeppelin's, or the circuits do not fit the rows that this version gives them.
+    /// When the profile belongs to another backend, the tree is OpenZeppelin's, or the circuits do not fit the rows
+    /// that this version gives them.
     pub fn load(
         app: DigestTranslation,
         profile: Profile,

@@ -1,4 +1,4 @@
-//! The bucket: all slots below one node, both trees over them, and the table that has the Keccak permutations.
+//! The bucket: all slots below one node, both trees over them, and the table of the Keccak permutations.
 
 use evergrove_apps::digest_translation::tree::{self, KeccakDigest};
 use evergrove_primitives::Goldilocks;
@@ -28,7 +28,7 @@ pub struct SlotTargets {
     pub active: BoolTarget,
     /// The words' halves, low ones first.
     pub value: [Target; VALUE_HALVES],
-    /// What the table says is the leaf's digest. Free where there is no leaf.
+    /// The leaf's digest according to the table. Free if there is no leaf.
     pub digest: KeccakTarget,
 }
 
@@ -65,7 +65,7 @@ impl BucketTargets {
             b.assert_zero(bit.target);
         }
 
-        // Everything that the records are made of, for the binding.
+        // The wires from which the records are made, for the binding.
         let mut bound = vec![node.base];
         let mut records = Vec::new();
         let (null, null_keccak) = (constant(b, &null_digest(0)), constant_halves(b, &tree::leaf_digest(0, None)));
@@ -126,7 +126,7 @@ impl BucketTargets {
         Self { node, keccak, slots, nodes, table }
     }
 
-    /// Sets every free wire but the proof's.
+    /// Sets every free wire except those of the proof.
     pub(super) fn assign(&self, input: &BucketInput, merge_key: HashOut<F>) -> anyhow::Result<PartialWitness<F>> {
         let mut pw = PartialWitness::new();
         pw.set_target_arr(&self.node.root, &to_hash(&input.poseidon).elements)?;
@@ -185,7 +185,7 @@ impl BucketInput {
         leaves.chain(nodes).map(|m| Block::of(&m).expect("at most 64 bytes")).collect()
     }
 
-    /// Everything that the circuit's records are made of, in its order.
+    /// The wires from which the circuit's records are made, in its order.
     pub(super) fn bound(&self) -> Vec<F> {
         let mut bound = vec![F::from_canonical_u64(self.base)];
         for (value, digest) in self.slots.iter().zip(&self.levels[0]) {
@@ -197,7 +197,7 @@ impl BucketInput {
         bound
     }
 
-    /// What the circuit binds the table to.
+    /// The digest to which the circuit binds the table.
     pub(super) fn binding(&self) -> HashOut<F> {
         Poseidon::hash_no_pad(&self.bound())
     }
@@ -209,13 +209,13 @@ impl BucketInput {
     }
 }
 
-/// log2 of the rows that the table of a bucket of 2^`height` slots takes: a permutation for every leaf and node.
+/// log2 of the rows of the table of a bucket of 2^`height` slots: one permutation for every leaf and node.
 pub(super) fn log_rows(height: u8) -> usize {
     let permutations = (2 << height) - 1;
     (permutations * ROUNDS as u64).next_power_of_two().ilog2() as usize
 }
 
-/// low + 2^32 high, which must be below p for halves below 2^32: where the high half is the largest, the low one is 0.
+/// low + 2^32 high, which must be below p for halves below 2^32: if the high half is the largest, the low one is 0.
 pub(super) fn word(b: &mut Builder, low: Target, high: Target) -> Target {
     let max = b.constant(F::from_canonical_u64(MAX_HALF));
     let is_max = b.is_equal(high, max);

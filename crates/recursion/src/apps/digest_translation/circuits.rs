@@ -22,7 +22,7 @@ use crate::keys::VerifierKey;
 use crate::setup::PairSpec;
 use crate::stark::stark_config;
 
-/// What fixes the circuits.
+/// The parameters that fix the circuits.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// k: a bucket has 2^k slots.
@@ -74,7 +74,7 @@ impl Shape {
 /// (C_i, K_i, h - 1, b_i) by the bucket circuit or by this circuit, or C_i and K_i are the constants of an empty subtree of height
 /// h - 1.
 ///
-/// In the place of an empty child any proof is verified, and what it states is ignored.
+/// Instead of an empty child any proof is verified, and its statement is ignored.
 pub struct NodeMerge {
     /// Public inputs; the canonical digest is zero.
     pub node: NodeTargets,
@@ -120,7 +120,7 @@ impl NodeMerge {
             assert_zero_if(b, *below, bit.target);
         }
 
-        // What is of the children's height: 2^(h - 1), and the digests of an empty subtree.
+        // The values for the children's height: 2^(h - 1), and the digests of an empty subtree.
         let levels = usize::from(spec.height_max);
         let at_child: Vec<Target> = (0..levels)
             .map(|l| match below_height.get(l + 1) {
@@ -166,7 +166,7 @@ impl NodeMerge {
         Self { node, keccak, children, empty, below_height }
     }
 
-    /// Sets every free wire. `children` are those that are not empty, one at least.
+    /// Sets every free wire. `children` are the children that are not empty, at least one.
     ///
     /// # Errors
     /// Without a child, and for proofs of another shape.

@@ -1,7 +1,7 @@
-//! One node of the Keccak tree as a circuit, for merges: where it is a single permutation, a STARK would cost more to verify.
+//! One node of the Keccak tree as a circuit, for merges: for a single permutation, a STARK would cost more to verify.
 //!
-//! Bits are signs s = (-1)^bit, of which a sum over GF(2) is a product; chi is three operations then:
-//! a + (1 + b) c becomes s_a (1 - s_b + s_c + s_b s_c) / 2.
+//! Bits are signs s = (-1)^bit, so a sum over GF(2) is a product. chi then takes three operations: a + (1 + b) c
+//! becomes s_a (1 - s_b + s_c + s_b s_c) / 2.
 
 use plonky2::field::types::Field;
 use plonky2::iop::target::Target;

@@ -39,7 +39,7 @@ fn table(profile: Profile, app: &DigestTranslation) -> Option<Layer> {
     })
 }
 
-/// The parameter that the binding of records rests on: its challenges are drawn from the base field.
+/// The parameter on which the binding of records rests: its challenges are drawn from the base field.
 fn challenges_of(params: FriParams) -> u8 {
     let FriParams {
         challenges,
@@ -58,10 +58,10 @@ fn challenges_of(params: FriParams) -> u8 {
 /// Bits of the comparison of records, before a list of candidate tables: two different multisets of records have the same
 /// sums.
 ///
-/// The circuit has N records, a table of n rows at most n / 24. Their sums differ as rational functions of gamma whose
-/// denominators have degree w - 1 in beta, so that they agree at a random pair with probability at most
-/// (w - 1)(N + n / 24 - 1) / p. In a row whose denominator vanishes the table's sum is free: at most n / p more. Each of the
-/// challenges is a pair of its own. No bits for a profile of another backend than Plonky2.
+/// The circuit has N records, and a table of n rows has at most n / 24. Their sums differ as rational functions of
+/// gamma whose denominators have degree w - 1 in beta, so they agree at a random pair with probability at most (w -
+/// 1)(N + n / 24 - 1) / p. In a row whose denominator vanishes the table's sum is free: at most n / p more. Each
+/// challenge is a separate pair. A profile of a backend other than Plonky2 has no bits.
 pub fn binding_bits(profile: Profile, app: &DigestTranslation) -> f64 {
     let records = (2u32 << app.bucket_height()) - 1;
     let rows = 1u32 << bucket::log_rows(app.bucket_height());
@@ -74,7 +74,8 @@ pub fn binding_bits(profile: Profile, app: &DigestTranslation) -> f64 {
 /// another backend than Plonky2.
 pub fn bits(keys: &AppKeys, profile: Profile, app: &DigestTranslation) -> SoundnessBits {
     let binding = binding_bits(profile, app);
-    // The table is committed to before the challenge, as one of a list: what the list costs alpha, it costs the binding.
+    // The table is committed to before the challenge, as one of a list: the list costs the binding as much as it costs
+    // alpha.
     let Some(table) = table(profile, app) else { return least(&[]) };
     let table = table.terms();
     let list = |regime: &Terms| table.unique_decoding.alphas - regime.alphas;
@@ -102,14 +103,14 @@ mod tests {
     use crate::keys::{CommonData, KeySet, VerifierKey};
     use crate::setup::CircuitPair;
 
-    /// Keys that describe circuits which nothing has committed to. A profile's wrap is the one of batch proofs here.
+    /// Keys that describe circuits without commitments. A profile's wrap is that of batch proofs here.
     fn keys(shape: &Shape, common: CommonData) -> AppKeys {
         let key = VerifierKey { constants_sigmas_cap: MerkleCap(vec![]), circuit_digest: HashOut::default() };
         let set = KeySet { node_common: common, bucket: key.clone(), merge: key, wrap: None };
         AppKeys { size: shape.size(), set }
     }
 
-    /// Both circuits fit their rows (the search fails where they do not), and their bits are the profile's in unique decoding.
+    /// Both circuits fit their rows (otherwise the search fails), and their bits are the profile's in unique decoding.
     fn holds(profile: Profile) {
         let app = &DigestTranslation::default();
         let shape = Shape::of(profile, HeightClass::H40, app.bucket_height()).expect("a profile of Plonky2");

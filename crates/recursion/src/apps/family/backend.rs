@@ -73,7 +73,7 @@ impl AppBackend {
         self
     }
 
-    /// What the circuits are of.
+    /// The specification of the circuits.
     pub fn family(&self) -> &FamilySpec {
         &self.circuits.spec
     }
@@ -93,7 +93,7 @@ impl AppBackend {
         &self.circuits.pair
     }
 
-    /// The wrap circuit, where the profile has one.
+    /// The wrap circuit, if the profile has one.
     pub fn wrap_circuit(&self) -> Option<&Circuit<WrapTargets>> {
         self.circuits.wrap.as_ref()
     }
@@ -111,7 +111,7 @@ impl AppBackend {
         &self.circuits.verifier
     }
 
-    /// What the bucket circuit is proven from, and the output.
+    /// The witness of the bucket circuit, and the output.
     ///
     /// # Errors
     /// When the witness contradicts the circuit's rules, or the application does not map a leaf.
@@ -129,7 +129,7 @@ impl AppBackend {
         Ok((wires, output))
     }
 
-    /// What the merge circuit is proven from, and the output.
+    /// The witness of the merge circuit, and the output.
     ///
     /// # Errors
     /// When a child does not verify, or the witness contradicts the circuit's rules.

@@ -1,4 +1,4 @@
-//! The circuits of an application, with what proves and what verifies them: what its backends share.
+//! The circuits of an application, with their prover and verifier: the shared part of its backends.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::prover::CircuitProver;
 use crate::setup::{Circuit, CircuitPair, PairSpec, SetupError, build_wrap};
 use crate::{ProverKind, cache, witness_error};
 
-/// Bucket, merge, and the wrap where the profile has one.
+/// Bucket, merge, and the wrap if the profile has one.
 pub(crate) struct Circuits<S: PairSpec> {
-    /// What fixes them.
+    /// The parameters that fix them.
     pub(crate) spec: S,
     /// Their size.
     pub(crate) size: Size,
@@ -31,7 +31,7 @@ impl<S: PairSpec> Circuits<S> {
     /// finds their size and common data where `dir` has no keys.
     ///
     /// # Errors
-    /// Those of `search`, and when the circuits do not come to one shape.
+    /// The errors of `search`, and when the circuits do not settle on one shape.
     pub(crate) fn load(
         id: &FamilyId,
         output_len: usize,
@@ -57,7 +57,7 @@ impl<S: PairSpec> Circuits<S> {
         let wrap = wrap.map(|config| build_wrap(&KeySet::of(&pair, None), &config));
         let circuits = (pair, wrap);
         if let Some(dir) = dir {
-            // A cache that can not be written, and a gate without serialization, cost the next start its building.
+            // If the cache is not writable or a gate has no serialization, the next start builds the circuits again.
             let _ = cache::store(&id.circuits_file(dir), &spec, &circuits);
             AppKeys { size, set: KeySet::of(&circuits.0, circuits.1.as_ref()) }.keep(dir, id);
         }
@@ -97,10 +97,10 @@ impl<S: PairSpec> Circuits<S> {
         if is_bucket { bucket } else { merge }
     }
 
-    /// A proof that is to be verified in a circuit, verified.
+    /// Verifies a proof that a circuit will verify.
     ///
     /// # Errors
-    /// For a wrapped proof, and those of [`AppVerifier::verified`].
+    /// For a wrapped proof, and the errors of [`AppVerifier::verified`].
     pub(crate) fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
         if child.kind == NodeKind::Wrap {
             return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
@@ -114,10 +114,10 @@ impl<S: PairSpec> Circuits<S> {
         Child { proof, is_bucket, key: self.key(is_bucket) }
     }
 
-    /// A proof as it is handed out.
+    /// A proof in its published form.
     ///
     /// # Errors
-    /// When none came out, or it does not verify.
+    /// When proving failed, or the proof does not verify.
     pub(crate) fn finish(
         &self,
         kind: NodeKind,
@@ -128,7 +128,7 @@ impl<S: PairSpec> Circuits<S> {
         let proof = proof.map_err(|e| BackendError::Witness(format!("{kind} proof: {e}")))?;
         let bytes = self.verifier.encode(kind, &proof)?;
         let proof = NodeProof { kind, statement, output, bytes };
-        // Milliseconds, against a circuit that computes another output than the code, and a fault of the machine.
+        // Costs milliseconds; detects a circuit whose output differs from the code's, and a fault of the machine.
         self.verifier.verify(&proof).map_err(|e| BackendError::Internal(format!("a fresh proof: {e}")))?;
         Ok(proof)
     }
@@ -136,7 +136,7 @@ impl<S: PairSpec> Circuits<S> {
     /// Wraps a proof. The caller has checked that it is of a whole vector.
     ///
     /// # Errors
-    /// Where the profile has no wrap, and those of [`Self::child`] and [`Self::finish`].
+    /// If the profile has no wrap, and the errors of [`Self::child`] and [`Self::finish`].
     pub(crate) fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
         let wrap = self.wrap.as_ref().ok_or_else(|| BackendError::Witness("the profile has no wrap".into()))?;
         let proof = self.child(child)?;

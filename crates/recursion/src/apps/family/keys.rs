@@ -1,7 +1,7 @@
-//! Keys of an application's circuits, and the verifier that needs nothing else.
+//! Keys of an application's circuits, and the verifier that needs only the keys.
 //!
-//! Keys follow from the application, the scheme, the profile and the height class: whoever verifies builds the circuits
-//! (seconds), and keeps the keys in a directory that they trust like the program itself. They never come from a prover.
+//! Keys follow from the application, the scheme, the profile and the height class: a verifier builds the circuits
+//! (seconds), and keeps the keys in a directory that it trusts like the program itself. They never come from a prover.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::keys::{CommonData, KeySet};
 use crate::{CircuitVerifier, backend_id, cache};
 
 /// Version of the circuits of applications: kept keys of another version are not read. A test holds digests of circuits
-/// beside it, so that a change of circuits changes it.
+/// beside it, so a change of circuits requires a new version.
 pub const CIRCUITS_VERSION: u32 = 3;
 
 /// The keys of an application's circuits, with the circuits' size.
@@ -45,7 +45,7 @@ pub struct FamilyId {
 }
 
 impl FamilyId {
-    /// Where the keys lie in `dir`.
+    /// The place of the keys in `dir`.
     fn keys_file(&self, dir: &Path) -> PathBuf {
         let Self { app, scheme, profile, class } = self;
         let (name, digest) = (&app.name, &app.parameters.to_string()[..24]);
@@ -53,7 +53,7 @@ impl FamilyId {
         dir.join(format!("app-v{CIRCUITS_VERSION}-{name}-{digest}-{scheme}-{profile}-{height}.keys"))
     }
 
-    /// Where the circuits lie, beside them.
+    /// The place of the circuits, beside the keys.
     pub(super) fn circuits_file(&self, dir: &Path) -> PathBuf {
         self.keys_file(dir).with_extension("circuits")
     }
@@ -188,7 +188,7 @@ impl AppVerifier {
     /// The plonky2 proof in `proof`, verified.
     ///
     /// # Errors
-    /// Those of [`Self::verify`].
+    /// The errors of [`Self::verify`].
     pub fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
         let public_inputs = self.public_inputs(proof.kind, &proof.statement, &proof.output)?;
         self.kind(proof.kind)?.verified(proof.kind, &proof.bytes, public_inputs)

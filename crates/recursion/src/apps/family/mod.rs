@@ -1,14 +1,16 @@
 //! The circuits around an application: buckets and merges that carry its output.
 //!
-//! **Selected** ([`Scheme::Selected`]): the bucket and merge of batch proofs, and beside C and d the output over the very
-//! leaves that d is a digest of. Each leaf counts once: indices strictly increase within a bucket, and siblings have
-//! different ones. The order in which a prover cuts leaves into buckets is free, hence commutative applications alone.
+//! **Selected** ([`Scheme::Selected`]): the bucket and merge of batch proofs, and beside C and d the output over the
+//! same leaves whose digest is d. Each leaf counts once: indices strictly increase within a bucket, and siblings have
+//! different ones. The prover is free to cut leaves into buckets in any order, hence only commutative applications are
+//! allowed.
 //!
-//! **Complete** ([`Scheme::Complete`]): blocks of 2^k slots, all of them, and a merge that passes over empty subtrees
-//! alone, by their known digests. Nothing can be left out, and the order is that of positions.
+//! **Complete** ([`Scheme::Complete`]): blocks of 2^k slots, all of them, and a merge that passes only over empty
+//! subtrees, by their known digests. Nothing can be left out, and the order is that of positions.
 //!
-//! Each application has circuits of its own for each scheme, profile and height class. The two schemes share no proofs, and
-//! neither do applications whose circuits differ. Those whose circuits are equal (columns of other names) state the same.
+//! Each application has its own circuits for each scheme, profile and height class. The two schemes share no proofs,
+//! and neither do applications whose circuits differ. Applications with equal circuits (columns with other names) state
+//! the same.
 
 mod backend;
 mod circuits;
@@ -42,7 +44,7 @@ pub use size::{Size, SizeError};
 use crate::apps::generators::GENERATORS;
 use crate::apps::{LeafTargets, Plonky2Circuits};
 
-/// What fixes the circuits of an application.
+/// The parameters that fix the circuits of an application.
 #[derive(Clone)]
 pub struct FamilySpec {
     app: Arc<dyn Plonky2Circuits>,
@@ -107,12 +109,12 @@ pub enum Leaves {
 
 /// The wires of a bucket that a prover sets.
 ///
-/// The circuit holds for exactly the statements of [`BucketTargets`] or [`BlockTargets`] together with the reduction, in
-/// slot order, of what the application maps the active slots' leaves to.
+/// The circuit holds for exactly the statements of [`BucketTargets`] or [`BlockTargets`] together with the reduction,
+/// in slot order, of the application's map of the active slots' leaves.
 pub struct AppBucket {
     /// The leaves and their node.
     pub leaves: Leaves,
-    /// Of each slot, what opens its value.
+    /// For each slot, the opening of its value.
     pub openings: Vec<Vec<Target>>,
     /// Public inputs after those of the node: the output.
     pub output: Vec<Target>,

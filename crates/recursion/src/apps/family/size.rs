@@ -1,4 +1,4 @@
-//! How large the circuits of an application are.
+//! The size of the circuits of an application.
 
 use std::sync::Arc;
 
@@ -39,16 +39,16 @@ pub enum SizeError {
         /// log2 of the most rows.
         rows: usize,
     },
-    /// The circuits do not come to one shape.
+    /// The circuits do not settle on one shape.
     #[error(transparent)]
     Setup(#[from] SetupError),
 }
 
-/// log2 of the most rows of a circuit: proofs take 20 GiB beyond.
+/// log2 of the greatest number of rows of a circuit: proofs of larger circuits take more than 20 GiB.
 pub(super) const MAX_DEGREE_BITS: usize = 18;
 /// The most leaves of a bucket and slots of a block.
 pub(super) const MAX_CAPACITY: usize = 1 << 16;
-/// Rows left for constants and for what plonky2 adds at the end.
+/// Rows reserved for constants and for rows that plonky2 adds at the end.
 const RESERVE: usize = 32;
 
 /// The parameters of a profile's circuits.
@@ -103,7 +103,7 @@ impl Size {
     }
 }
 
-/// The most leaves whose bucket has at most `room` rows; 0 where not even one fits.
+/// The greatest number of leaves whose bucket has at most `room` rows; 0 if not even one fits.
 fn bucket_leaves(rows: impl Fn(usize) -> usize, room: usize) -> usize {
     let (few, more) = (4, 20);
     let (low, high) = (rows(few), rows(more));
@@ -119,7 +119,7 @@ fn bucket_leaves(rows: impl Fn(usize) -> usize, room: usize) -> usize {
     capacity
 }
 
-/// The most slots, a power of two, whose block has at most `room` rows; 0 where not even one fits.
+/// The greatest number of slots, a power of two, whose block has at most `room` rows; 0 if not even one fits.
 fn block_slots(rows: impl Fn(usize) -> usize, room: usize, class: HeightClass) -> usize {
     let most = MAX_CAPACITY.min(1 << (class.height_max() - 1));
     let (few, more) = (1, 4);

@@ -33,7 +33,7 @@ const _: () = assert!(MODULUS[0].wrapping_mul(MODULUS_INVERSE) % BASE == 1);
 /// Equations of a congruence with carries between them.
 const CARRIES: usize = 2 * LIMBS - 2;
 
-/// An element that the prover sets, or a generator. Constrains its limbs to be limbs: 1.6 rows.
+/// An element that the prover sets, or a generator. Constrains its limbs to be in range: 1.6 rows.
 pub fn witness(b: &mut Builder) -> Element {
     let x = b.add_virtual_target_arr();
     limb_check(b, &x);
@@ -57,7 +57,7 @@ pub fn sub(b: &mut Builder, x: &Element, y: &Element) -> Element {
     core::array::from_fn(|i| b.sub(x[i], y[i]))
 }
 
-/// The part of a congruence that is no product of two elements: 27 coefficients of powers of 2^28.
+/// The linear part of a congruence: 27 coefficients of powers of 2^28.
 pub struct Linear {
     low: Element,
     /// Coefficients 26, 25, .., 13.
@@ -141,7 +141,7 @@ impl Congruence<'_> {
     }
 }
 
-/// Quotient and carries of a congruence; where it does not hold, those of its low half.
+/// Quotient and carries of a congruence; if it does not hold, those of its low half.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QuotientGenerator {
     /// Factors and the two halves of the linear part.
@@ -185,7 +185,7 @@ impl SimpleGenerator<F, D> for QuotientGenerator {
             let multiple: i128 = pairs.filter(|i| *i < k).map(|i| quotient[i] * MODULUS[k - i] as i128).sum();
             let mut total = scale * product + on * linear - multiple + carry;
             if k < LIMBS {
-                // q_k, from 0 to 2^28 with its offset, takes the lowest bits away.
+                // q_k, from 0 to 2^28 with its offset, cancels the lowest bits.
                 let limb = (total * MODULUS_INVERSE as i128 + QUOTIENT_OFFSET as i128).rem_euclid(BASE as i128);
                 quotient[k] = limb - QUOTIENT_OFFSET as i128;
                 total -= quotient[k] * MODULUS[0] as i128;
@@ -212,7 +212,7 @@ impl SimpleGenerator<F, D> for QuotientGenerator {
     }
 }
 
-/// Constrains an element, whose limbs are limbs, to be below p: 4.3 rows.
+/// Constrains an element, whose limbs are in range, to be below p: 4.3 rows.
 ///
 /// x + t = p - 1 for a t of 14 limbs, with carries of one bit.
 pub fn assert_canonical(b: &mut Builder, x: &Element) {
@@ -246,7 +246,7 @@ fn greatest(i: usize) -> u64 {
     MODULUS[i] - u64::from(i == 0)
 }
 
-/// p - 1 - x with the carries of the sum; modulo 2^392 where x is not canonical.
+/// p - 1 - x with the carries of the sum; modulo 2^392 if x is not canonical.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ComplementGenerator {
     element: Vec<Target>,

@@ -1,8 +1,9 @@
 //! A prover for STARKs in `starky`'s format on our kernels.
 //!
 //! The flow is that of `starky::prover`, and so are challenges, caps, openings and final polynomial; the proof-of-work
-//! witness may differ, as for circuits. The trace is extended and hashed eight columns at a time, constraints are evaluated
-//! at eight points at a time ([`Air::constraints`] over vectors), and the rest is shared with the prover of circuits.
+//! witness may differ, as for circuits. The trace is extended and hashed eight columns at a time, constraints are
+//! evaluated at eight points at a time ([`Air::constraints`] over vectors), and the rest is shared with the prover of
+//! circuits.
 
 mod quotient;
 mod vanishing;
@@ -51,7 +52,7 @@ struct Combination {
 /// Buffers of a proof.
 struct Buffers {
     trace: Workspace,
-    /// The sums of records, where there are any.
+    /// The sums of records, if there are any.
     sums: Option<Workspace>,
     quotient: Workspace,
 }
@@ -150,7 +151,7 @@ impl<A: Air> StarkProver<A> {
         self.prove_in(trace, public_inputs, None)
     }
 
-    /// A proof of a table that exposes records; `binding` is a digest of what they will be compared with.
+    /// A proof of a table that exposes records; `binding` is a digest of the data that they will be compared with.
     ///
     /// # Errors
     /// As [`StarkProver::prove`]; and, with a probability of the order of 2^-50, for a record that combines to zero.
@@ -296,7 +297,7 @@ impl<A: Air> StarkProver<A> {
         transcript.observe_config(&self.config.fri_config);
     }
 
-    /// The row at a position of bit-reversed order, and the other way round.
+    /// The row at a position of bit-reversed order, and vice versa.
     fn reverse(&self, i: usize) -> usize {
         i.reverse_bits() >> (usize::BITS - self.rows().ilog2())
     }

@@ -18,7 +18,7 @@ use crate::stark::{Air, Algebra};
 /// Vectors of rows of a task.
 const TASK: usize = 4;
 
-/// What the vanishing polynomial is made of.
+/// The parts of the vanishing polynomial.
 pub(super) struct Inputs<'a, A> {
     pub(super) prover: &'a StarkProver<A>,
     pub(super) trace: &'a Oracle,

@@ -14,7 +14,7 @@ use crate::circuit::to_plonky;
 use crate::prover::E;
 use crate::stark::{Air, AirStark, Frame};
 
-/// Bits of the exponents that the drawn values are raised to: a drawn value stands for as many columns as it has powers.
+/// Bits of the exponents to which the drawn values are raised: a drawn value serves as many columns as it has powers.
 const EXPONENT_BITS: usize = 50;
 
 /// All constraints at drawn values, combined by each of `alphas`.

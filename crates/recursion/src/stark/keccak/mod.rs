@@ -1,22 +1,22 @@
 //! Keccak-f\[1600\] (FIPS 202, section 3.3) as a table: one row for a round, 24 for a permutation.
 //!
-//! **Rows.** A row has the state T between theta and rho as bits, and the parities C of the state's columns before theta.
-//! They determine the state A before theta, A = T + D with D\[x, z\] = C\[x - 1, z\] + C\[x + 1, z - 1\] over GF(2), and
-//! the next round's state is iota(chi(pi(rho(T)))). Of what comes before and after only the first message words and the last
-//! digest words are columns of their own, as 32-bit halves.
+//! **Rows.** A row has the state T between theta and rho as bits, and the parities C of the state's columns before
+//! theta. They determine the state A before theta, A = T + D with D\[x, z\] = C\[x - 1, z\] + C\[x + 1, z - 1\] over
+//! GF(2), and the next round's state is iota(chi(pi(rho(T)))). Of the states before and after, only the first message
+//! words and the last digest words are separate columns, as 32-bit halves.
 //!
 //! **Constraints.** All hold for every row and the one after it, where the first follows the last. For bits:
 //!
-//! - theta: the parity of T\[x, ., z\] is that of A plus five times D, hence V = C + D. It holds as
-//!   (s - V)(s - V - 2)(s - V - 4) = 0 for the sum s of the five bits: degree 9, V having degree 3;
+//! - theta: the parity of T\[x, ., z\] is that of A plus five times D, hence V = C + D. It holds as (s - V)(s - V -
+//!   2)(s - V - 4) = 0 for the sum s of the five bits: degree 9, where V has degree 3;
 //! - a round: the 32-bit halves of A in the next row, sums of 2^z (T + D), are those of chi and iota of this row's T;
-//! - a message: where the next row is a first round, those halves are the message's, and constant beyond it;
+//! - a message: if the next row is a first round, those halves are the message's, and constant beyond it;
 //! - a digest: in the last round's row, the digest's halves are those of chi and iota.
 //!
-//! Both sides of an equation of halves are below 2^32 where bits are bits, so that no sum wraps around p.
+//! Both sides of an equation of halves are below 2^32 if bits are bits, so no sum wraps around p.
 //!
-//! **Rounds.** Flags say which round a row is; a row without a flag is idle. A flag moves on from row to row, so that a last
-//! round has 23 rows of earlier rounds above it, and a first one can not follow an unfinished permutation.
+//! **Rounds.** Flags give the round of a row; a row without a flag is idle. A flag moves from row to row, so a last
+//! round has 23 rows of earlier rounds above it, and a first round cannot follow an unfinished permutation.
 //!
 //! **Records.** In the row of a last round whose flag `EMIT` is set: [`MESSAGE`] and [`DIGEST`] halves.
 
@@ -29,8 +29,8 @@ use super::{Air, Algebra, Exposed};
 
 pub use trace::{Block, Permutations};
 
-/// 32-bit halves of a message block that are columns: words 0 to 7, low half first, and the low half of word 8. The others
-/// are those of a padded message of at most 64 bytes: the last bit of word 16, and else zero.
+/// 32-bit halves of a message block that are columns: words 0 to 7, low half first, and the low half of word 8. The
+/// others are those of a padded message of at most 64 bytes: the last bit of word 16, and otherwise zero.
 pub const MESSAGE_HALVES: usize = 17;
 /// 32-bit halves of a digest of 256 bits.
 pub const DIGEST_HALVES: usize = 8;

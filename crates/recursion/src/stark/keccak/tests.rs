@@ -95,7 +95,7 @@ fn every_wrong_cell_of_a_permutation_shows() {
     for row in [0, 1, 11, 22, 23, 24, 47] {
         for column in (T..MESSAGE).step_by(7).chain(MESSAGE..KeccakAir::COLUMNS) {
             let honest = table[row][column];
-            // Digest columns are free but in a last round; the flag of records is free there.
+            // Digest columns are free except in a last round; the flag of records is free there.
             let free = match column {
                 DIGEST..EMIT => row % ROUNDS != ROUNDS - 1,
                 EMIT => row % ROUNDS == ROUNDS - 1,
@@ -143,7 +143,7 @@ fn parities_are_those_of_the_state() {
     assert!(broken(&table, 6) > 0);
 }
 
-/// Constraints on flags of rounds and nothing else: they come first.
+/// Only constraints on flags of rounds: they come first.
 const OF_FLAGS: usize = (ROUNDS + 1) + (ROUNDS - 1);
 
 #[test]

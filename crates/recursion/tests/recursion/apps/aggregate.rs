@@ -1,4 +1,5 @@
-//! Aggregates: code against circuits of Plonky2, on the tables and queries of the tests of `evergrove-apps`, and rows.
+//! Aggregates: code compared with circuits of Plonky2, on the tables and queries of the tests of `evergrove-apps`, and
+//! rows.
 
 #[path = "../../../../apps/tests/apps/aggregate/conditions.rs"]
 mod conditions;
@@ -7,13 +8,13 @@ mod laws;
 #[path = "../../../../apps/tests/apps/aggregate/table.rs"]
 mod table;
 
-/// What the laws hold the code against.
+/// The circuits that the laws compare with the code.
 use evergrove_recursion::apps::laws as circuits;
 use evergrove_recursion::apps::laws::{FoldCircuit, ReduceCircuit};
 
 use laws::{app, wide};
 
-/// Rows of gates for each row of the table, beside what its leaf takes, and for a merge.
+/// Rows of gates for each row of the table, in addition to those of its leaf, and for a merge.
 #[test]
 fn the_rows_of_circuits() {
     let table = wide();

@@ -3,7 +3,7 @@
 #[path = "../../../../apps/tests/apps/bls/laws.rs"]
 mod laws;
 
-/// What the laws hold the code against.
+/// The circuits that the laws compare with the code.
 use evergrove_recursion::apps::laws as circuits;
 
 use ark_bls12_381::Fq;

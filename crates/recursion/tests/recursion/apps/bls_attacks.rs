@@ -14,7 +14,7 @@ use plonky2::iop::target::Target;
 use plonky2::iop::witness::{PartialWitness, WitnessWrite};
 use plonky2::plonk::circuit_data::{CircuitConfig, CircuitData};
 
-/// Rows that an attack on one congruence breaks at most: its two, and those that check its carries.
+/// The greatest number of rows that an attack on one congruence breaks: its two rows, and those that check its carries.
 const CONGRUENCE: usize = 4;
 
 struct Adder {
@@ -97,10 +97,10 @@ fn points_are_inverses_only_if_they_are() {
     // A slope of 0 would satisfy both congruences.
     let forced = [vec![adder.claims_inverse(true)], zero(&adder.addition.slope), chord].concat();
     assert_refused(&adder.run([p, q], &forced), 1);
-    // Inverse points have a sum that is no chord's.
+    // Inverse points have a sum that is on no chord.
     let forced = [vec![adder.claims_inverse(false)], adder.chord(Fq::from(3_u64), p, p.neg())].concat();
     assert_refused(&adder.run([p, p.neg()], &forced), 2 * CONGRUENCE);
-    // Beside the identity the claim changes nothing.
+    // With the identity as the other operand, the claim changes nothing.
     let forced = [vec![adder.claims_inverse(true)], one].concat();
     let assignment = adder.run([p, Point::IDENTITY], &forced);
     assert_eq!(assignment.violations(), Default::default());

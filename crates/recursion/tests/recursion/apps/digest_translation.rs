@@ -47,7 +47,7 @@ fn keccak(vector: &Vector<MemoryStore>, height: u8) -> Vec<Goldilocks> {
     tree::to_elements(&tree::levels(0, &slots).pop().unwrap()[0]).to_vec()
 }
 
-/// The proof is of both digests of the vector, and of nothing else.
+/// The proof is about both digests of the vector, and nothing else.
 fn check(backend: &TranslationBackend, vector: &Vector<MemoryStore>, proof: &NodeProof) {
     backend.verify(proof).unwrap();
     let grown = vector.commitment().unwrap().grown(BUCKET_HEIGHT);
@@ -135,7 +135,7 @@ fn so_it_is_without_a_wrap() {
     }
 }
 
-/// Keys are kept by their version: whoever changes the circuits raises [`CIRCUITS_VERSION`] with this snapshot.
+/// Keys are kept by their version: if you change the circuits, raise [`CIRCUITS_VERSION`] with this snapshot.
 fn snapshot(backend: &TranslationBackend) {
     let set = backend.keys().set;
     let digests = [&set.bucket, &set.merge].map(|key| from_hash(&key.circuit_digest).to_string());
@@ -208,6 +208,6 @@ fn attacks(backend: &TranslationBackend, (_, vector, data): &World<'_>) {
     }
     assert_refused_at_a_child(&nothing(4, 8));
     assert_refused(&complete(&no_children, both()), FEW);
-    // A flag that is neither, in the place of a child whose difference it would scale away.
+    // A flag that is neither, instead of a child whose difference it would scale to zero.
     assert_refused_at_a_child(&complete(&[number(targets.empty[0].target, 2)], both()));
 }

@@ -1,5 +1,5 @@
-//! Applications on Plonky2: the laws, real proofs, attacks. What does not depend on the proof system is in the tests of `evergrove-apps`, and some
-//! of it is included here.
+//! Applications on Plonky2: the laws, real proofs, attacks. The tests of `evergrove-apps` cover the parts that do not
+//! depend on the proof system; some of them are included here.
 
 mod aggregate;
 mod bls;

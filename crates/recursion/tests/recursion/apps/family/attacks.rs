@@ -22,7 +22,7 @@ use plonky2::plonk::circuit_data::CircuitData;
 use super::{COMPLETE, SELECTED};
 use crate::apps::world::{Proofs, key, vector};
 
-/// A small bucket of the tally, on its own.
+/// A small bucket of the tally, as a separate circuit.
 struct Small {
     bucket: AppBucket,
     data: CircuitData<F, C, D>,
@@ -171,7 +171,7 @@ fn a_block_below_leaves_that_are_not_its_own_is_refused() {
     let mut witness = block();
     witness.statement.root = full.root().unwrap();
     assert_refused(&BLOCK.complete(&witness, &[]), 4);
-    // Said to be of height 2 it has its own root, which the policy refuses for want of the vector's height.
+    // Declared to have height 2 it has its own root, which the policy refuses because the vector's height differs.
     let mut low = block();
     low.statement.height = 2;
     low.statement.base = 4;

@@ -30,7 +30,7 @@ static COMPLETE: LazyLock<AppBackend> = LazyLock::new(|| {
     AppBackend::load(Arc::new(Sequence), Scheme::Complete, Profile::Paper, HeightClass::H27, Some(&cache())).unwrap()
 });
 
-/// Where the circuits of [`COMPLETE`] lie.
+/// The place of the circuits of [`COMPLETE`].
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("app-circuits")
 }
@@ -90,7 +90,7 @@ fn complete_tables_in_order_and_their_updates() {
     assert_eq!(proof.output, output(&Sequence, &filled, &vector));
     refuses_other_statements(backend, &proof);
 
-    // A row between the blocks is added, another is taken away.
+    // A row between the blocks is added, another is removed.
     vector.apply(&[(3 * slots + 1, Some(value(5))), (7 * slots + 3, None)]).unwrap();
     let (proof, made) = prove(backend, &vector, &build(&vector), &mut proofs);
     assert_eq!(made, 6, "the new block, the far one, three merges and the wrap");
@@ -119,7 +119,8 @@ fn a_table_lower_than_a_block_counts_as_grown() {
     assert_eq!(proof.output, Sequence.identity());
 }
 
-/// Keys are kept by their version: whoever changes circuits of applications raises [`CIRCUITS_VERSION`] with this snapshot.
+/// Keys are kept by their version: if you change circuits of applications, raise [`CIRCUITS_VERSION`] with this
+/// snapshot.
 #[test]
 fn circuits_change_with_their_version_alone() {
     let lines = [&*SELECTED, &*COMPLETE].map(|backend| {
@@ -168,7 +169,7 @@ fn circuits_and_keys_come_back_from_the_cache() {
     let batch = Batch::build_as(&vector, &[], again.spec().structure()).unwrap();
     let (proof, _) = prove(&again, &vector, &batch, &mut Proofs::new());
     COMPLETE.verify(&proof).unwrap();
-    // A damaged file is no file.
+    // A damaged file is ignored.
     for entry in std::fs::read_dir(cache()).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "keys") {
