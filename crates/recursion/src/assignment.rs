@@ -138,8 +138,9 @@ pub fn assert_refused(assignment: &Assignment<'_>, most: usize) {
     );
 }
 
-/// Asserts that the assignment breaks something. For attacks on a connection of wires that a child's transcript absorbs:
-/// connected wires have one value, so that one of the two ends breaks, and with it the verification of a whole child.
+/// Asserts that the assignment breaks something. For attacks on a connection of wires that a child's transcript
+/// absorbs: connected wires have one value, so one of the two ends breaks, and with it the verification of a whole
+/// child.
 #[track_caller]
 pub fn assert_refused_at_a_child(assignment: &Assignment<'_>) {
     assert!(!assignment.violations().is_empty(), "the constraints accept the attack");

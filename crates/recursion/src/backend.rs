@@ -46,8 +46,8 @@ pub struct Plonky2Backend {
 }
 
 impl Plonky2Backend {
-    /// The proving circuits of a profile and height class, from `cache_dir` where they lie there and match the pinned keys,
-    /// else built (seconds) and left there.
+    /// The proving circuits of a profile and height class, from `cache_dir` if they are there and match the pinned
+    /// keys, otherwise built (seconds) and left there.
     ///
     /// # Errors
     /// For a profile of another backend. When the built circuits do not match the pinned keys: another version of a

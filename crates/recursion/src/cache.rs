@@ -28,8 +28,8 @@ use crate::gates::{Gates, GeneratorKind, Generators};
 use crate::keys::KeySet;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
 
-/// First bytes of a cache file. Wires and generators are numbered by the code that built them, so that no other version's
-/// file will do.
+/// First bytes of a cache file. The code that builds wires and generators numbers them, so files of other versions are
+/// not accepted.
 const HEADER: &[u8] = concat!("evergrove circuits 1, ", env!("CARGO_PKG_VERSION"), ", plonky2 1.1.0\n").as_bytes();
 
 type Circuits<S = CircuitSpec> = (CircuitPair<S>, Option<Circuit<WrapTargets>>);

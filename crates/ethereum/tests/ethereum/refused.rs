@@ -374,7 +374,7 @@ fn claims_about_one_thing() {
 
 #[test]
 fn changes_that_nodes_cannot_follow() {
-    // The state of which the nodes on the way to the contract and its slot 9 are known.
+    // The state with the known nodes on the way to the contract and its slot 9.
     let answer = answer("keys-and-values.json")[1]["result"].clone();
     let known = || {
         let proofs = read_proofs(&text(&answer)).expect("an answer");

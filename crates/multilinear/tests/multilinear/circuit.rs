@@ -39,7 +39,7 @@ fn opening<M: Machine>(m: &mut M) -> (usize, Vec<M::Index>, Vec<M::Element>) {
     (tree, m.indices(QUERIES, DEPTH), message)
 }
 
-/// And behind them: the sum of what leaves and queries weigh must be the last message and `expected`.
+/// The [`opening`], followed by a demand: the sum of the weights of leaves and queries must be the last message and `expected`.
 fn program<M: Machine>(m: &mut M, expected: M::Field) {
     let (tree, indices, message) = opening(m);
     let mut sum = m.dot(&[3, 5, 7, 11, 13].map(Goldilocks::new), &message[..5]);
@@ -171,7 +171,7 @@ fn a_tree_of_wires_has_no_other_nodes() {
         let circuit = builder.finish();
         let free = [&root[..], &data[4..], &[Goldilocks::ONE], &siblings].concat();
         let faults = circuit.witness(&free).unwrap().faults(&circuit);
-        // Idle rows fill the block: they are no rows of nodes.
+        // Idle rows fill the block: they are not node rows.
         assert_eq!(faults.is_empty(), rows == 3, "{rows}");
     }
 }

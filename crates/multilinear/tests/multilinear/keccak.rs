@@ -399,7 +399,7 @@ fn messages_are_halves_and_their_padding() {
     let half = free[3];
     assert!(used(&changed(3, half + Goldilocks::new(1 << 32)), Table::KeccakAbsorb));
     assert!(used(&changed(3, -Goldilocks::ONE), Table::KeccakAbsorb));
-    // The padding of ten halves, and what is behind the ninth word's second element.
+    // The padding of ten halves, and the elements after the ninth word's second element.
     for at in [10, 11, 12 + 4 + 34, 12 + 4 + 35] {
         assert!(!changed(at, free[at] + Goldilocks::ONE).is_empty(), "{at}");
     }

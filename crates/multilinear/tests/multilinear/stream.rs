@@ -293,7 +293,7 @@ fn gates_hand_on_all_or_nothing() {
     assert!(lanes(&witness));
 }
 
-/// A circuit of two messages, of which bytes and windows are read.
+/// A circuit of two messages; it reads bytes and windows of them.
 fn example() -> Example<Quadratic> {
     let (found, stream, bits) = messages(&[140, 3]);
     let mut b = Builder::<Quadratic>::new(tables());

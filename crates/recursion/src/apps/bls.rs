@@ -117,11 +117,10 @@ pub struct Addition {
 impl Addition {
     /// Adds two points of the curve, complete for equal and inverse points and for the identity.
     ///
-    /// Where both are finite, the slope m is subject to
-    /// m (x2 - x1) = g (y2 - y1) and m (y1 + y2) = g (x1^2 + x1 x2 + x2^2), g being 0 where the prover claims inverse points and
-    /// 1 elsewhere. The two differ by the curve's equation, so that every chord satisfies both; the first fixes m where
-    /// x1 != x2, the second where the points are equal. With g = 0 and m = 1 they say that the points are inverses, and with
-    /// g = 1 the first can not hold for inverse points.
+    /// If both are finite, the slope m must satisfy m (x2 - x1) = g (y2 - y1) and m (y1 + y2) = g (x1^2 + x1 x2 +
+    /// x2^2), where g is 0 if the prover claims inverse points and 1 otherwise. The two differ by the curve's equation,
+    /// so every chord satisfies both; the first fixes m if x1 != x2, the second if the points are equal. With g = 0 and
+    /// m = 1 they say that the points are inverses, and with g = 1 the first cannot hold for inverse points.
     pub fn build(b: &mut Builder, p: &PointTargets, q: &PointTargets) -> Self {
         let slope = witness(b);
         let chord = PointTargets { x: witness(b), y: witness(b) };

@@ -70,11 +70,11 @@ impl OnPlonky2 {
         }
     }
 
-    /// What proves it with this prover of circuits, from `dir` where circuits and keys lie there, else built (seconds) and left
-    /// there. `observer` is told of proofs.
+    /// Its backend with this prover of circuits, from `dir` if circuits and keys are there, otherwise built (seconds)
+    /// and left there. Proofs are reported to `observer`.
     ///
     /// # Errors
-    /// When it has no circuits in this scheme, or the profile is of another backend.
+    /// When it has no circuits in this scheme, or the profile belongs to another backend.
     pub fn backend(
         &self,
         scheme: Scheme,
@@ -103,10 +103,10 @@ impl OnPlonky2 {
         }
     }
 
-    /// The keys of its circuits: from `dir` where they lie there, else from circuits that are built, and left there.
+    /// The keys of its circuits: from `dir` if they are there, otherwise from circuits that are built, and left there.
     ///
     /// # Errors
-    /// When it has no circuits in this scheme, or the profile is of another backend.
+    /// When it has no circuits in this scheme, or the profile belongs to another backend.
     pub fn keys(
         &self,
         scheme: Scheme,

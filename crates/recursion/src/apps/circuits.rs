@@ -26,10 +26,10 @@ pub struct LeafTargets {
 
 /// The circuits of an application for the profiles of Plonky2.
 ///
-/// **Values of one's own.** A circuit may add virtual targets that only a `SimpleGenerator` of the application sets, from
-/// targets of its own. Provers run them like plonky2's. Circuits with generators other than plonky2's and this crate's, or gates
-/// other than those of [`Gates`](crate::gates::Gates), are built again by every prover that starts (seconds) instead of
-/// coming from the cache.
+/// **Own values.** A circuit may add virtual targets that only a `SimpleGenerator` of the application sets, from other
+/// targets. Provers run such generators like plonky2's. Circuits with generators other than plonky2's and this crate's,
+/// or gates other than those of [`Gates`](crate::gates::Gates), do not come from the cache: every prover builds them
+/// again at its start (seconds).
 ///
 /// `SimpleGenerator` is that of `plonky2::iop::generator`.
 pub trait Plonky2Circuits: MapReduce {
@@ -67,8 +67,8 @@ pub trait Plonky2Circuits: MapReduce {
     }
 }
 
-/// The circuits of an application, which is found by its name and made of its canonical parameters: those of the standard catalog have some, `None` of
-/// any other.
+/// The circuits of an application, found by its name and built from its canonical parameters: those of the standard
+/// catalog have circuits; `None` for any other.
 pub fn circuits(app: &dyn MapReduce) -> Option<Arc<dyn Plonky2Circuits>> {
     let parameters = app.parameters();
     Some(match app.name() {

@@ -184,7 +184,7 @@ fn the_stand_in_proves_no_member() {
     assert_refused(&Assignment::complete(&circuit.data, &forced, honest), 1);
 }
 
-/// Slots 0 to 3 of a block, of which 1 and 2 are members.
+/// Slots 0 to 3 of a block; 1 and 2 are members.
 fn slots(forced: &[(Target, F)]) -> Assignment<'static> {
     let witness = BlockWitness {
         statement: Statement { root: Digest::ZERO, canonical: Digest::ZERO, height: 2, base: 0 },

@@ -24,8 +24,8 @@ pub struct Monolithic {
 }
 
 impl Monolithic {
-    /// Builds the circuit for vectors of this height and batches of at most `capacity` leaves: about 39 `capacity` rows,
-    /// padded to a power of two, whatever the size of the batch that is proven with it.
+    /// Builds the circuit for vectors of this height and batches of at most `capacity` leaves: about 39 `capacity`
+    /// rows, padded to a power of two, for every size of the proven batch.
     ///
     /// # Errors
     /// For a profile of another backend, and when `height` is not from 1 to 40, or `capacity` is 0.

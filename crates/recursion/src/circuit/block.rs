@@ -24,9 +24,9 @@ pub struct BlockSlot {
 
 /// The wires of a block that a prover sets.
 ///
-/// The circuit holds for exactly these statements: the node (C, h, base) has height k at least; the leaves of some subtree of
-/// height k below it are the active slots, each at its position, the other slots of that subtree are empty; and so is
-/// everything else below the node. d is 0.
+/// The circuit holds for exactly these statements: the node (C, h, base) has height at least k; the leaves of some
+/// subtree of height k below it are the active slots, each at its position; the other slots of that subtree are empty;
+/// and so is everything else below the node. d is 0.
 pub struct BlockTargets {
     /// Public inputs.
     pub node: NodeTargets,

@@ -188,10 +188,10 @@ fn padded(mut list: Vec<Target>) -> Vec<Target> {
 
 /// m - 1 merges of free shape whose multiset argument shows that the active ones form one tree over the active leaves.
 ///
-/// An active merge takes (left, right) and gives their hash; an inactive one takes (0, right) and gives right, so that it
-/// removes exactly one zero. With as many inactive merges as inactive slots, none is left for an active merge or for d. Then
-/// {leaves} + {given} = {taken} + {d} as multisets, shown by a grand product in the quadratic extension at challenges that
-/// bind leaves, hashes (hence all operands), flags and d.
+/// An active merge takes (left, right) and gives their hash; an inactive one takes (0, right) and gives right, so it
+/// removes exactly one zero. With as many inactive merges as inactive slots, no zero is left for an active merge or for
+/// d. Then {leaves} + {given} = {taken} + {d} as multisets, shown by a grand product in the quadratic extension at
+/// challenges that bind leaves, hashes (hence all operands), flags and d.
 fn canonical_digest(b: &mut Builder, node: &NodeTargets, slots: &[LeafSlot]) -> Vec<CanonicalMerge> {
     let (zero, no) = (b.zero(), b._false());
     let leaves: Vec<DigestTarget> = slots.iter().map(|s| s.digest.map(|x| b.mul(s.active.target, x))).collect();

@@ -12,8 +12,8 @@ use super::{Builder, C, D, F, NODE_PUBLIC_INPUTS, NodeTargets, PlonkyProof};
 
 /// The wires of a wrap that a prover sets.
 ///
-/// The circuit holds for exactly these statements: there is a proof by the pinned bucket or the pinned merge circuit, made
-/// for the pinned merge key, of (C, d, h, base = 0), and of what other public inputs the two have.
+/// The circuit holds for exactly these statements: there is a proof by the pinned bucket or the pinned merge circuit,
+/// made for the pinned merge key, of (C, d, h, base = 0), and of the other public inputs that the two have.
 pub struct WrapTargets {
     /// The wrapped proof.
     pub proof: ProofWithPublicInputsTarget<D>,

@@ -56,8 +56,8 @@ impl PaperBackend {
         Ok(Self { spec, chain, rules, prover: ProverKind::default() })
     }
 
-    /// The backend that keeps its circuits in `dir`, and takes from there those that an earlier one has left. The directory is
-    /// trusted like that of [`crate::Plonky2Backend::load`].
+    /// The backend that keeps its circuits in `dir`, and uses those that an earlier one has left there. The directory
+    /// is trusted like that of [`crate::Plonky2Backend::load`].
     #[must_use]
     pub fn with_cache(self, dir: Option<&Path>) -> Self {
         Self { chain: self.chain.with_cache(dir), ..self }

@@ -10,9 +10,9 @@ use crate::circuit::{Builder, DigestTarget, F, to_hash};
 
 /// The wires of a block that a prover sets; the generators derive all others.
 ///
-/// The circuit holds for exactly these statements (C, d): there are 2^h digests whose Merkle root is C, and d is the canonical
-/// digest of those among them that a prover marks. Nothing is said about what the digests are digests of, nor about the
-/// indices in them.
+/// The circuit holds for exactly these statements (C, d): there are 2^h digests whose Merkle root is C, and d is the
+/// canonical digest of those that a prover marks. The circuit does not state what the digests are digests of, nor their
+/// indices.
 pub struct BlockTargets {
     /// The digests of the slots.
     pub leaves: Vec<DigestTarget>,

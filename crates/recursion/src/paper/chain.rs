@@ -21,8 +21,8 @@ use crate::keys::{CommonData, VerifierKey, to_pinned};
 use crate::setup::Circuit;
 use crate::verifier::CircuitVerifier;
 
-/// What a level verifies in the place of a child without members: a proof, with public inputs zero, by a circuit without
-/// constraints.
+/// The stand-in that a level verifies instead of a child without members: a proof, with public inputs zero, by a
+/// circuit without constraints.
 pub struct StandIn {
     common: CommonData,
     key: VerifierKey,

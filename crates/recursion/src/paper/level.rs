@@ -29,9 +29,9 @@ pub struct LevelChild {
 
 /// The wires of a level that a prover sets; the generators derive all others.
 ///
-/// The circuit holds for exactly these statements (C, d): C = H(C_L || C_R); d = H(d_L || d_R) where neither d_L nor d_R is
-/// zero, else d_L + d_R; and for each of the two sides whose d is not zero there is a proof of (C, d) by the circuit of the
-/// level below, whose key is a constant here.
+/// The circuit holds for exactly these statements (C, d): C = H(C_L || C_R); d = H(d_L || d_R) if neither d_L nor d_R
+/// is zero, otherwise d_L + d_R; and for each of the two sides whose d is not zero there is a proof of (C, d) by the
+/// circuit of the level below, whose key is a constant here.
 ///
 /// A circuit always verifies two proofs. Instead of an absent proof it uses a stand-in: a proof, with public inputs
 /// zero, of a circuit without constraints. Its key is chosen exactly where d is zero.
@@ -79,7 +79,7 @@ impl LevelTargets {
         Self { children, root, canonical }
     }
 
-    /// Sets every free wire. `children` are the proofs of the children with members, `stand_in` is verified in the place of
+    /// Sets every free wire. `children` are the proofs of the children with members; `stand_in` is verified instead of
     /// the others.
     pub(crate) fn assign(
         &self,

@@ -31,8 +31,8 @@ use crate::circuit::{D, F};
 /// Products of a multiplication in the extension.
 const EXTENSION: usize = EXTENSION_PRODUCTS as usize;
 
-/// A kind of gate with what its constraints depend on. The wires are plonky2's, whose numbers are not public: the tests of
-/// equal proofs guard them.
+/// A kind of gate with the parameters of its constraints. The wires are plonky2's, whose numbers are not public: the
+/// tests of equal proofs guard them.
 pub(super) enum Gate {
     Noop,
     Constant {

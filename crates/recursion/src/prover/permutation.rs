@@ -196,7 +196,7 @@ pub(super) fn load_rows<L: Lanes>(f: GoldilocksLanes<L>, rows: &[Row; LANES]) ->
     out
 }
 
-/// Columns `start` to `start + 7` of eight rows of plonky2's, zero behind the last.
+/// Columns `start` to `start + 7` of eight rows of plonky2's, followed by zeros.
 #[inline(always)]
 pub(super) fn load_plonky<L: Lanes>(
     f: GoldilocksLanes<L>,

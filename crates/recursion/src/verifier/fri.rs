@@ -146,8 +146,8 @@ impl FriCheck {
         Ok(out.collect())
     }
 
-    /// The powers of alpha that the columns of each oracle are multiplied by: real and imaginary parts by eight columns, zeros
-    /// behind the last.
+    /// The powers of alpha by which the columns of each oracle are multiplied: real and imaginary parts by eight
+    /// columns, followed by zeros.
     fn weights(&self, powers: &[E]) -> [Vec<[Row; 2]>; 4] {
         let mut rest = powers;
         self.widths.map(|width| {

@@ -1,6 +1,7 @@
 //! Sums of two points of BLS12-381 G1, complete for equal and inverse points and for the identity.
 //!
-//! A point (x, y) is 12 words, the [limbs](super::congruence) of x and then those of y, each below 2^16; zeros stand for the identity, and no other point has y = 0.
+//! A point (x, y) is 12 words, the [limbs](super::congruence) of x and then those of y, each below 2^16; zeros encode
+//! the identity, and no other point has y = 0.
 //! Operands have such limbs; they and their sum need not be below p.
 //!
 //! **Flags.** F_P and F_Q say whether the operands are finite, by the sum of the limbs of y and an inverse of it. B = F_P F_Q, I is a bit, and G = B (1 - I). With slope m and a third

@@ -9,7 +9,7 @@
 //! | fixed | |
 //! |---|---|
 //! | one for each width of indices | 1 in rows of this mode |
-//! | one for each range of zeros | likewise |
+//! | one for each range of zeros | 1 in rows of this mode |
 //! | then | number of the element; uses of the three indices |
 
 use alloc::vec;

@@ -17,7 +17,8 @@
 //! }
 //! ```
 //!
-//! **Memory.** Every length is compared with the bytes at hand before memory is allocated for it. The bytes of the key are not kept.
+//! **Memory.** Every length is compared with the available bytes before memory is allocated. The bytes of the key are
+//! not kept.
 
 mod code;
 mod failure;

@@ -1,4 +1,4 @@
-//! ProductCheck: the tree of products, the proofs, and what is left to check.
+//! ProductCheck: the tree of products, the proofs, and the remaining checks.
 
 use ark_bls12_381::Fr;
 use ark_ff::{Field, Zero};

@@ -1,4 +1,4 @@
-//! Wrong statements, wrong messages and bytes that are no proof.
+//! Wrong statements, wrong messages and bytes that are not a proof.
 
 use ark_bls12_381::Fr;
 use ark_ff::{BigInteger, Field, PrimeField, Zero};

@@ -38,7 +38,7 @@ impl Plonky2Circuits for Aggregate {
 /// The output of all active leaves; the other slots contribute nothing, whatever they hold.
 ///
 /// # Panics
-/// For no leaves.
+/// If there are no leaves.
 fn fold(plan: &Plan, b: &mut Builder, leaves: &[LeafTargets]) -> Vec<Target> {
     assert!(!leaves.is_empty(), "at least one leaf");
     let mut output: Option<Vec<Target>> = None;

@@ -36,8 +36,8 @@ pub struct TranslationBackend {
 }
 
 impl TranslationBackend {
-    /// The circuits, from `cache_dir` where they lie there, else built (seconds) and left there, with the directory trusted
-    /// as in [`crate::apps::family::AppBackend::load`].
+    /// The circuits, from `cache_dir` if they are there, otherwise built (seconds) and left there. The directory is
+    /// trusted as in [`crate::apps::family::AppBackend::load`].
     ///
     /// # Errors
     /// When the profile belongs to another backend, the tree is OpenZeppelin's, or the circuits do not fit the rows

@@ -43,7 +43,7 @@ pub struct BucketTargets {
     pub keccak: KeccakTarget,
     /// The slots in order.
     pub slots: Vec<SlotTargets>,
-    /// The nodes' digests of the Keccak tree, level by level upwards, the slots' left out.
+    /// The nodes' digests of the Keccak tree, level by level upwards, without those of the slots.
     pub nodes: Vec<Vec<KeccakTarget>>,
     /// The table's proof.
     pub table: TableTargets,

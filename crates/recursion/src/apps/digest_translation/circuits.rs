@@ -36,7 +36,8 @@ pub struct Shape {
 impl Shape {
     /// The circuits of a profile and height class.
     ///
-    /// The table has the profile's rate, queries and grinding; the circuits have as many rows as its verification takes.
+    /// The table has the profile's rate, queries and grinding; the circuits have as many rows as its verification
+    /// needs.
     ///
     /// # Errors
     /// [`SizeError::Profile`].

@@ -32,8 +32,8 @@ pub struct AppBackend {
 }
 
 impl AppBackend {
-    /// The circuits of an application, from `cache_dir` where they lie there, else built (seconds) and left there. The
-    /// directory is trusted like that of [`crate::Plonky2Backend::load`], and here for the keys too.
+    /// The circuits of an application, from `cache_dir` if they are there, otherwise built (seconds) and left there.
+    /// The directory is trusted like that of [`crate::Plonky2Backend::load`], here also for the keys.
     ///
     /// # Errors
     /// When the application has no circuits in this scheme, or the profile is of another backend.

@@ -27,8 +27,8 @@ pub(crate) struct Circuits<S: PairSpec> {
 }
 
 impl<S: PairSpec> Circuits<S> {
-    /// The circuits of outputs of `output_len` elements, from `dir` where they lie there, else built and left there. `search`
-    /// finds their size and common data where `dir` has no keys.
+    /// The circuits of outputs of `output_len` elements, from `dir` if they are there, otherwise built and left there.
+    /// `search` finds their size and common data if `dir` has no keys.
     ///
     /// # Errors
     /// The errors of `search`, and when the circuits do not settle on one shape.

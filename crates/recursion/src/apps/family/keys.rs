@@ -83,8 +83,8 @@ impl AppKeys {
         Some(Self { size, set })
     }
 
-    /// Leaves the keys in `dir`. Those with gates that [`Gates`] does not list, and those that can not be
-    /// written, are built anew next time.
+    /// Leaves the keys in `dir`. Keys with gates that [`Gates`] does not list, and keys that cannot be written, are
+    /// built again next time.
     pub fn keep(&self, dir: &Path, id: &FamilyId) {
         let common = [Some(&self.set.node_common), self.set.wrap.as_ref().map(|w| &w.0)];
         if common.into_iter().flatten().any(|c| c.to_bytes(&Gates).is_err()) {

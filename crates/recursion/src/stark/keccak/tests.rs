@@ -168,7 +168,8 @@ fn rounds_follow_each_other_and_no_others() {
             assert_eq!(broken(&local, &next) == 0, follows, "{before:?}, {after:?}");
         }
     }
-    // Rows of two rounds, and of flags that are no bits and sum to one or none, whatever follows and with all that has to.
+    // Rows of two rounds, with flags that are not bits and sum to one or zero, for every next row, with all that
+    // follows from them.
     let p = Goldilocks::ORDER;
     let forged: [&[(usize, u64)]; 6] = [
         &[(0, 1), (23, 1)],

@@ -70,7 +70,7 @@ fn chosen(members: &[u64]) -> BucketWitness {
     witness
 }
 
-/// The block of slots 4 to 7, of which 5 and 6 are filled, in a vector with nothing else.
+/// The block of slots 4 to 7, where 5 and 6 are filled, in a vector with nothing else.
 fn block() -> BucketWitness {
     let vector = vector(8, [5, 6]);
     let batch = Batch::build_as(&vector, &[], Structure::Complete { block_height: 2 }).unwrap();
