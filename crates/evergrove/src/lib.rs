@@ -33,8 +33,8 @@
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples use this crate.
 //!
 //! **Features.** `grove` (default): our own SNARK, for batches, queries and other applications. `plonky2`: the SNARK on
-//! Plonky2, for the profiles of version 0.1; a project that depends on this crate then needs `RUSTC_BOOTSTRAP =
-//! "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without `grove`, choose another backend by name:
+//! Plonky2, for the profiles of version 0.1; a project that depends on this crate then needs
+//! `RUSTC_BOOTSTRAP = "plonky2_field"` in the `[env]` of its own `.cargo/config.toml`. Without `grove`, choose another backend by name:
 //! `Config { backend: Backend::Native, ..Config::default() }` to prove, and
 //! `Verifier::default().allow_backend(Backend::Native)` to verify. `parquet`: tables in Parquet files. `queue`: proofs
 //! by workers. `cloud`: objects in buckets.

@@ -72,8 +72,8 @@ pub fn check_batch(height: u8, leaves: &[(u64, Value)]) -> Result<(), LeavesErro
 ///
 /// A verifier that recomputes d from the leaves it was given knows, once the proof of d is accepted, that each of them
 /// is in the vector. A d taken from the proof itself is only the root of some hash tree over a non-empty set of leaves
-/// of the vector. It need not be canonical for them, and does not tell which leaves they are. Costs `2 leaves.len() -
-/// 1` permutations, one after the other; `evergrove_commit::batch_digest` makes eight at a time.
+/// of the vector. It need not be canonical for them, and does not tell which leaves they are. Costs
+/// `2 leaves.len() - 1` permutations, one after the other; `evergrove_commit::batch_digest` makes eight at a time.
 ///
 /// # Errors
 /// The errors of [`check_batch`].

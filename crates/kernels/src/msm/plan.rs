@@ -140,8 +140,8 @@ impl Plan {
         Self::of_windows(longer, windows, stride, threads)
     }
 
-    /// For `points` random scalars of `bits` bits, in windows of the given widths from the lowest: for example `[12;
-    /// 6]` followed by `[13; 14]`.
+    /// For `points` random scalars of `bits` bits, in windows of the given widths from the lowest: for example
+    /// `[12; 6]` followed by `[13; 14]`.
     ///
     /// # Panics
     /// If `bits` is above 254, if a width is 0 or above 30, or if the sum of the widths is not `bits` + 1.

@@ -17,8 +17,8 @@
 //!
 //! Depth first and hybrid make different demands on the executor, and the same on memory: the nodes of a block can be
 //! computed side by side and its leaves arrive in one run, while depth first delivers single nodes. Source: "MTU: The
-//! Multifunction Tree Unit in zkSpeed", sections 3.2 and 4; its machine with eight processing elements is `Hybrid {
-//! subtree: h, block: 3 }`.
+//! Multifunction Tree Unit in zkSpeed", sections 3.2 and 4; its machine with eight processing elements is
+//! `Hybrid { subtree: h, block: 3 }`.
 
 mod steps;
 
