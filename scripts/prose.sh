@@ -7,7 +7,7 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 # Files that are not rewritten yet. Remove a file from this list when you rewrite it.
-exempt=(docs/operations.md docs/serve.md docs/sql.md)
+exempt=(docs/operations.md docs/serve.md)
 
 # An extended regular expression for lower-case words, and what to write instead.
 rules=$(cat <<'END'
@@ -46,6 +46,8 @@ RULES=$rules awk '
     FNR == 1 { tail = ""; fence = 0 }
     /^ *```/ { fence = !fence; tail = ""; next }
     fence { next }
+    # Queries with the sentences of the program, which a test compares.
+    FILENAME == "docs/sql.md" && /^\| `/ { tail = ""; next }
     {
         gsub(/`[^`]*`|\]\([^)]*\)/, " x "); text = tolower($0); gsub(/[^a-z0-9.,;:?!-]+/, " ", text); gsub(/^ | $/, "", text)
         gsub(/there (is|are|was|were) no/, "there x no", text); gsub(/(is|are) no longer/, "x", text)
