@@ -2,7 +2,7 @@
 //!
 //! Counts are those of the bodies in `evergrove-primitives` and `evergrove-kernels`, operation by operation; the unit is an instruction
 //! on one register. Loads, stores, transpositions, broadcasts and spilled registers are not counted, nor is any waiting: the bound
-//! is below what can be reached. docs/performance.md says so to its readers, with the model of a core.
+//! is below what can be reached. docs/benchmarks.md says so to its readers, with the model of a core.
 
 use std::hint::black_box;
 use std::ops::{Add, Mul};
@@ -375,7 +375,7 @@ fn rate() -> f64 {
 mod tests {
     use super::*;
 
-    /// Documented where the operations are: `field/goldilocks/lanes.rs`, decision 14.
+    /// Documented where the operations are: `field/goldilocks/lanes.rs`, docs/performance.md.
     #[test]
     fn counts_are_those_of_the_bodies() {
         let product = |isa| Goldilocks(isa).product().all;
