@@ -51,19 +51,20 @@ skip() {
     if required "$1"; then echo "failed: EVERGROVE_REQUIRE_${1^^} is set" | tee -a "$log"; fi
 }
 
-# Names of the ignored tests of a group.
+# The ignored tests of a group: file and name.
 ignored() {
     find crates -name '*.rs' -not -path 'crates/bench/*' -exec awk -v group="$1" '
         index($0, "#[ignore = \"" group ": ") { wanted = 1; next }
-        wanted && match($0, /fn [a-z0-9_]+/) { print substr($0, RSTART + 3, RLENGTH - 3); wanted = 0 }' {} + | sort -u
+        wanted && match($0, /fn [a-z0-9_]+/) { print FILENAME, substr($0, RSTART + 3, RLENGTH - 3); wanted = 0 }' {} +
 }
 
-# Runs the ignored tests of a group with the binaries of `make test`.
+# Runs the ignored tests of a group with the binaries of `make test`: those alone that have such tests.
 run_ignored() {
-    local names
-    mapfile -t names < <(ignored "$1")
+    local names targets
+    mapfile -t names < <(ignored "$1" | cut -d ' ' -f 2 | sort -u)
     [[ ${#names[@]} -gt 0 ]] || { echo "failed: no test is in the group $1" | tee -a "$log"; return; }
-    run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --lib --bins --tests -- \
+    mapfile -t targets < <(ignored "$1" | sed -E 's|^crates/[^/]+/tests/([^/. ]+).*|--test=\1|; t; s|.*|--lib\n--bins|' | sort -u)
+    run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast "${targets[@]}" -- \
         --ignored "${names[@]}"
 }
 
@@ -123,8 +124,10 @@ arm() {
 group_isa() {
     run_ignored isa
     # Fields, hashes and lanes on many random inputs.
-    PROPTEST_CASES=20000 run "$cargo" test -p evergrove-primitives --features long-builds --locked --no-fail-fast --test primitives
-    run "$cargo" test -p evergrove-kernels --features long-builds --locked --no-fail-fast --test kernels
+    local long=(--workspace --locked --no-fail-fast ${features[@]+"${features[@]}"})
+    long+=(--features evergrove-primitives/long-builds,evergrove-kernels/long-builds)
+    PROPTEST_CASES=20000 run "$cargo" test "${long[@]}" --test primitives
+    run "$cargo" test "${long[@]}" --test kernels
     forced
     arm
 }

@@ -359,6 +359,7 @@ fn a_keccak_digest_is_proven_refreshed_and_verified() {
 }
 
 #[test]
+#[ignore = "apps: a minute, by the circuits of Plonky2"]
 fn a_keccak_digest_with_the_parameters_of_paper_is_proven_refreshed_and_verified() {
     a_keccak_digest(&["--profile", "paper"], &["--allow-profile", "paper"]);
 }

@@ -31,7 +31,7 @@ impl ProverKind {
     /// The prover that was measured to be faster on a CPU whose best instruction set is this one.
     ///
     /// Plonky2's time divided by ours, for a bucket of the profile `paper` on one thread (Zen 4, default compiler
-    /// flags; `docs/performance.md` has the command, the other circuits and two threads): 0.95 in plain Rust, 2.0 on
+    /// flags; `docs/performance.md` has the other circuits and two threads): 0.95 in plain Rust, 2.0 on
     /// AVX2, 3.5 on AVX-512F and 4.1 with IFMA. Plonky2 has no vectors at default flags, so its time is the same on all
     /// of them.
     pub const fn fastest_on(isa: Isa) -> Self {

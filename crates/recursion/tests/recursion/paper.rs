@@ -22,6 +22,7 @@ static PAPER: LazyLock<PaperBackend> = LazyLock::new(|| {
 });
 
 #[test]
+#[ignore = "slow: a minute, twenty proofs of the paper's scheme"]
 fn both_schemes_prove_the_same_statements_through_updates() {
     let mut v = vector(8, [16, 17, 27, 90, 200]);
     let mut values = std::collections::BTreeMap::from_iter([16, 17, 27, 90, 200].map(|i| (i, value(i))));

@@ -81,27 +81,44 @@ fn chi<W: Words>(isa: W, b: [W::Word; 5]) -> [W::Word; 5] {
     ]
 }
 
-/// [`permute`] of every state. `other` is room for as many states; its contents do not matter.
+/// An even number of rounds of every state. `other` is room for as many states; its contents do not matter.
 ///
 /// Where a state does not fit the registers, rounds go from memory to memory, and the rounds of several states
 /// alternate: one fills the gaps while another waits for its columns.
 #[inline(always)]
-fn permute_all<W: Words>(isa: W, states: &mut [State<W>], other: &mut [State<W>]) {
+fn rounds<W: Words>(isa: W, states: &mut [State<W>], other: &mut [State<W>], constants: &[[u64; 2]]) {
     if W::STATES == 1 {
         for state in states {
-            permute(isa, state);
+            let mut a = *state;
+            for &constant in constants.as_flattened() {
+                a = round(isa, &a, constant);
+            }
+            *state = a;
         }
         return;
     }
-    // The compiler must assume that other code has these pointers, so a fence keeps the states in memory.
-    let (states, other) = (black_box(states), black_box(other));
-    for constants in ROUND_CONSTANTS.as_chunks::<2>().0 {
+    for &[first, second] in constants {
         for (from, to) in states.iter().zip(&mut *other) {
-            round_in_memory(isa, from, to, constants[0]);
+            round_in_memory(isa, from, to, first);
         }
         for (from, to) in other.iter().zip(&mut *states) {
-            round_in_memory(isa, from, to, constants[1]);
+            round_in_memory(isa, from, to, second);
         }
+    }
+}
+
+/// The rounds that end with a digest. Each state then begins with the digest: the last round computes one row.
+#[inline(always)]
+fn rounds_to_digests<W: Words>(isa: W, states: &mut [State<W>], other: &mut [State<W>], constants: &[u64]) {
+    let (last, constants) = constants.split_last().expect("a round");
+    let (pairs, odd) = constants.as_chunks();
+    rounds(isa, states, other, pairs);
+    for state in states {
+        for &constant in odd {
+            *state = round(isa, state, constant);
+        }
+        let row = first_row(isa, state, &theta(isa, state), *last);
+        state[..4].copy_from_slice(&row[..4]);
     }
 }
 
@@ -138,10 +155,10 @@ fn theta<W: Words>(isa: W, a: &State<W>) -> [W::Word; 5] {
     ]
 }
 
-/// The rest of a round, a row of its result at a time.
+/// The first row of a round's result, from which a digest is cut.
 #[inline(always)]
-fn rows<W: Words>(isa: W, a: &State<W>, d: &[W::Word; 5], constant: u64, out: &mut State<W>) {
-    let row = chi(
+fn first_row<W: Words>(isa: W, a: &State<W>, d: &[W::Word; 5], constant: u64) -> [W::Word; 5] {
+    let mut row = chi(
         isa,
         [
             moved::<0, W>(isa, a, d, 0),
@@ -151,8 +168,14 @@ fn rows<W: Words>(isa: W, a: &State<W>, d: &[W::Word; 5], constant: u64, out: &m
             moved::<14, W>(isa, a, d, 24),
         ],
     );
-    out[..5].copy_from_slice(&row);
-    out[0] = isa.xor(row[0], isa.splat(constant));
+    row[0] = isa.xor(row[0], isa.splat(constant));
+    row
+}
+
+/// The rest of a round, a row of its result at a time.
+#[inline(always)]
+fn rows<W: Words>(isa: W, a: &State<W>, d: &[W::Word; 5], constant: u64, out: &mut State<W>) {
+    out[..5].copy_from_slice(&first_row(isa, a, d, constant));
     let row = chi(
         isa,
         [
@@ -252,7 +275,11 @@ fn sponge<W: Words>(isa: W, batch: Batch<'_>, states: &mut [State<W>], other: &m
             state[words] = isa.xor(state[words], word);
             state[RATE_WORDS - 1] = isa.xor(state[RATE_WORDS - 1], isa.splat(PADDING_END));
         }
-        permute_all(isa, states, other);
+        if block < blocks {
+            rounds(isa, states, other, ROUND_CONSTANTS.as_chunks().0);
+        } else {
+            rounds_to_digests(isa, states, other, &ROUND_CONSTANTS);
+        }
     }
 }
 
@@ -280,17 +307,20 @@ fn absorb<W: Words>(isa: W, front: &mut [W::Word], messages: &[u8], stride: usiz
     }
 }
 
-/// [`sponge`] for messages of [`NODE_BYTES`], which fill eight words of one block.
+/// [`sponge`] for messages of [`NODE_BYTES`], which fill eight words of one block. The first round skips the words that
+/// are zero.
 #[inline(always)]
 fn node<W: Words>(isa: W, batch: Batch<'_>, states: &mut [State<W>], other: &mut [State<W>]) {
+    let (first, constants) = ROUND_CONSTANTS.split_first().expect("24 rounds");
     for (i, state) in states.iter_mut().enumerate() {
         let (start, last) = batch.of::<W>(i);
-        *state = [isa.splat(0); STATE_WORDS];
-        state[..8].copy_from_slice(&isa.load_eight(&batch.messages[start..], NODE_BYTES, last));
-        state[8] = isa.splat(u64::from(batch.domain));
-        state[RATE_WORDS - 1] = isa.splat(PADDING_END);
+        let mut block = [isa.splat(0); STATE_WORDS];
+        block[..8].copy_from_slice(&isa.load_eight(&batch.messages[start..], NODE_BYTES, last));
+        block[8] = isa.splat(u64::from(batch.domain));
+        block[RATE_WORDS - 1] = isa.splat(PADDING_END);
+        *state = round(isa, &block, *first);
     }
-    permute_all(isa, states, other);
+    rounds_to_digests(isa, states, other, constants);
 }
 
 impl WordsKernel for Many<'_> {
@@ -316,7 +346,8 @@ impl WordsKernel for Many<'_> {
             } else {
                 let [states, other] = &mut room;
                 let used = digests.len().div_ceil(W::LANES);
-                let (used, other) = (&mut states[..used], &mut other[..used]);
+                // The compiler must assume that other code has these pointers, so a fence keeps the states in memory.
+                let (used, other) = (black_box(&mut states[..used]), black_box(&mut other[..used]));
                 if message_bytes == NODE_BYTES {
                     node(isa, batch, used, other)
                 } else {
