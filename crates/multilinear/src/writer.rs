@@ -24,7 +24,7 @@ pub enum Deviation {
     Absorbs {
         /// The block's number: eight elements that are observed or sent.
         block: usize,
-        /// What happens to it.
+        /// The treatment of the block.
         how: Absorbed,
     },
 }

@@ -61,7 +61,7 @@ impl core::fmt::Display for Reason {
 pub struct PointError {
     /// Its index.
     pub index: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: Reason,
 }
 

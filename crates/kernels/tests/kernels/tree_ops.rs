@@ -167,7 +167,7 @@ fn threads_do_not_change_results() {
     }
 }
 
-/// Counts what the engine really does, for the wrapped operation.
+/// Counts the actual work of the engine, for the wrapped operation.
 struct Counted<O> {
     op: O,
     combined: AtomicU64,

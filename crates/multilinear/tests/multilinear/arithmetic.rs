@@ -124,7 +124,7 @@ fn sponges_of_some<K: Extension>() {
                 let (width, outputs) = (row.len(), if steps > 1 { WIDTH } else { OUTPUTS });
                 poseidon::fill(row, width, outputs);
                 assert!(!witness.faults(&circuit).is_empty(), "{steps} {n} {place}");
-                // With the digest of what was absorbed there.
+                // With the digest of the elements absorbed there.
                 let mut free = free.clone();
                 free[1 + most + place] += Goldilocks::ONE;
                 let digest = state_of(&free[1 + most..1 + most + 8 * steps]);

@@ -139,7 +139,7 @@ fn the_lookup_table_is_its_definition() {
         }
     }
     assert_eq!(seen, keccak_lookup::ROWS);
-    // What fills the last block is content.
+    // The rows that fill the last block have content.
     let (builder, _) = hashes(&[0]);
     let circuit = builder.finish();
     let rows = circuit.layout().shape(Table::KeccakLookup).unwrap().rows();
@@ -278,7 +278,7 @@ fn every_column_counts() {
         columns[column] += Goldilocks::ONE;
         assert!(!row_holds(&circuit, &witness, Table::Keccak, idle, &columns));
     }
-    // What is offered is counted.
+    // Offers are counted.
     for row in [0, 5, 15_000, keccak_lookup::ROWS - 1, keccak_lookup::ROWS + 1] {
         let mut columns = witness.row(circuit.tables(), Table::KeccakLookup, row).to_vec();
         columns[0] += Goldilocks::ONE;

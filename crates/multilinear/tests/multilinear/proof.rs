@@ -17,7 +17,7 @@ use crate::arithmetic::application;
 use crate::circuit::{built, chain, tree};
 use crate::common::Elements;
 
-/// A circuit that uses all tables, a witness, and what its proofs state.
+/// A circuit that uses all tables, a witness, and the statement of its proofs.
 pub(crate) struct Example<K> {
     pub(crate) circuit: Circuit<K>,
     pub(crate) parameters: Parameters<K>,

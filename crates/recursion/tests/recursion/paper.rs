@@ -32,7 +32,7 @@ fn both_schemes_prove_the_same_statements_through_updates() {
     // Blocks 4 and 6, levels of height 3 above them, one path from height 4 to 8, the wrap.
     assert_eq!((p.1.made, q.1.made), (2 + 2 + 5 + 1, 2));
 
-    /// What changes (index, joins, leaves) and how many proofs it takes each scheme.
+    /// The change (index, joins, leaves), and the number of proofs that it takes in each scheme.
     type Step = (Option<u64>, &'static [u64], &'static [u64], usize, usize);
     let steps: [Step; 3] = [
         (Some(27), &[], &[], 8, 2),

@@ -174,7 +174,7 @@ pub fn sum<A: Algebra>(f: &mut A, columns: &[A::V], word: usize) -> [A::V; WORD]
     })
 }
 
-/// What must be below 2^16.
+/// The columns that must be below 2^16.
 pub fn ranges<A: Algebra>(f: &mut A, columns: &[A::V], out: &mut Vec<A::V>) {
     out.extend_from_slice(&columns[SLOPE..FLAGS]);
     for columns in columns[CONGRUENCES..COLUMNS].chunks_exact(congruence::COLUMNS) {

@@ -33,7 +33,7 @@ pub struct BatchProof {
     pub class: HeightClass,
     /// The circuit.
     pub kind: NodeKind,
-    /// What is proven.
+    /// The proven statement.
     pub statement: Statement,
     /// The application with its output, exactly in the schemes that have them ([`Scheme::has_app`]).
     pub app: Option<AppOutput>,

@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use super::PrimeElement;
 use super::modulus::{negated_inverse, power_of_two};
 
-/// The modulus of `F` and what follows from it.
+/// The modulus of `F`, and constants that follow from it.
 pub(super) struct Constants<F, const N: usize>(PhantomData<F>);
 
 impl<F: PrimeElement<Words = [u64; N]>, const N: usize> Constants<F, N> {

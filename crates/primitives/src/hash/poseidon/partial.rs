@@ -189,7 +189,7 @@ impl Difference {
 mod tests {
     use super::*;
 
-    /// What a reduction returns for the extreme values of a difference.
+    /// The results of a reduction for the extreme values of a difference.
     #[test]
     fn differences_at_the_edges() {
         let p = crate::Goldilocks::ORDER as u128;

@@ -111,7 +111,7 @@ fn a_tree_is_translated_updated_kept_and_attacked() {
     attacks(&backend, &world);
     let (_, mut vector, data) = world;
 
-    // From the cache, in no time, with the same keys; and what it proves is the same.
+    // From the cache, immediately, with the same keys; and it proves the same.
     let start = Instant::now();
     let again = load();
     println!("circuits from the cache in {:?}", start.elapsed());
