@@ -93,8 +93,8 @@ pub(super) fn prove<F: Field, T: ProverTranscript<F>>(
     Ok((first, Evaluations { point: challenges, values }))
 }
 
-/// The coefficients of a round's polynomial, and its claim, from as few samples as the claim allows: d instead of d +
-/// 1.
+/// The coefficients of a round's polynomial, and its claim, from as few samples as the claim allows, d instead of
+/// d + 1.
 fn round<F: Field>(
     interpolation: &Interpolation<F>,
     weight: Weight<F>,

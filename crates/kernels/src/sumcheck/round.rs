@@ -23,8 +23,8 @@ impl<F: Field> Weight<F> {
         }
     }
 
-    /// The value at 1, from the claim and the value at 0; the value at 0 if the claim does not determine the value at
-    /// 1.
+    /// The value at 1, from the claim and the value at 0; only the value at 0 if the claim does not determine the
+    /// other.
     pub(super) fn other(&self, claim: F) -> Other<F> {
         match *self {
             Self::Uniform => Other::AtOne { scale: F::ONE, zero: F::ONE, claim },

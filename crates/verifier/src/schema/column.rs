@@ -87,8 +87,8 @@ impl Column {
 }
 
 impl ColumnType {
-    /// Field elements of a cell: 4 for hashed bytes, UUIDs and numbers of 128 bits, 8 for a word of the ABI, otherwise
-    /// 1.
+    /// Field elements of a cell: 4 for hashed bytes, UUIDs and numbers of 128 bits, 8 for a word of the ABI, and 1 for
+    /// others.
     pub const fn elements(self) -> usize {
         match self {
             Self::Bytes | Self::Uuid | Self::Integer128 | Self::Unsigned128 => WIDE_ELEMENTS,

@@ -185,8 +185,7 @@ pub(super) fn split_product52<L: Lanes>(w: L, p0: L::V, p1: L::V, p2: L::V) -> (
 /// A product of 52-bit words as a word.
 #[inline(always)]
 pub(super) fn reduce_product52<L: Lanes>(w: L, p0: L::V, p1: L::V, p2: L::V) -> L::V {
-    // 2^64 q = (2^32 - 1) (q mod 2^32) - (q >> 32), and q >> 32 = p1 >> 44. p0 is below 2^52, as its initial value is
-    // 0.
+    // 2^64 q = (2^32 - 1) (q mod 2^32) - (q >> 32), and q >> 32 = p1 >> 44. p0 starts at 0, so it is below 2^52.
     let plus = w.add(p0, w.shl::<52>(p1));
     let minus = w.add(w.shr::<44>(p1), w.shl::<8>(p2));
     w.add_folded(w.sub_folded(plus, minus), w.mul_low32(w.shr::<12>(p1)))
