@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Phrases that a native technical writer would not use, in README.md and docs/, with file, line and what to write instead. It
-# looks at text and tables, not at code. Passing does not make prose good: read it aloud. docs/math is left out.
+# Phrases that a native technical writer would not use, in README.md, other pages of the root and docs/, with file, line and what to
+# write instead. It looks at text and tables, not at code. Passing does not make prose good: read it aloud.
 #
 #   scripts/prose.sh [FILE..]
 set -euo pipefail
@@ -34,7 +34,7 @@ files=("$@")
 if [ ${#files[@]} = 0 ]; then
     while read -r file; do
         [[ " ${exempt[*]} " == *" $file "* ]] || files+=("$file")
-    done < <(echo README.md && find docs -name '*.md' -not -path 'docs/math/*' -not -path 'docs/book/*' | sort)
+    done < <(printf '%s\n' ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md && find docs -name '*.md' -not -path 'docs/book/*' | sort)
 fi
 
 # A phrase may begin at the end of the line before, so the last words of that line come first.
