@@ -101,7 +101,7 @@ impl<K: Extension> Writer<K> {
         sent.as_flattened_mut()[..words * WORD].copy_from_slice(&self.proof[first..]);
         self.absorb(sent);
     }
-    /// Changes the deviating element, if it is among these.
+    /// Changes the deviating element, if its number is at least `first`.
     fn deviate_from(&mut self, first: usize) {
         if let Some(Deviation::Sends { element, by }) = self.deviation
             && element >= first

@@ -184,7 +184,7 @@ pub fn check(app: &dyn Plonky2Circuits, cases: &[Case]) {
 /// Neither code nor circuit map the leaf.
 ///
 /// # Panics
-/// If the circuit accepts one of them.
+/// If the code or the circuit does.
 pub fn refuses_leaf(app: &dyn Plonky2Circuits, case: &Case) {
     assert!(app.map(&case.leaf()).is_err(), "{}: {case:?} is mapped", app.name());
     let circuit = MapCircuit::build(app);
@@ -194,7 +194,7 @@ pub fn refuses_leaf(app: &dyn Plonky2Circuits, case: &Case) {
 /// Neither code nor circuit reduce the two.
 ///
 /// # Panics
-/// If the circuit accepts one of them.
+/// If the code or the circuit does.
 pub fn refuses_pair(app: &dyn Plonky2Circuits, left: &[Goldilocks], right: &[Goldilocks]) {
     assert!(app.reduce(left, right).is_err(), "{}: {left:?} and {right:?} are reduced", app.name());
     let circuit = ReduceCircuit::build(app);

@@ -173,7 +173,7 @@ pub struct Port<V> {
     pub multiplicity: V,
     /// Namespace, key, level, word.
     pub tuple: [V; TUPLE],
-    /// Elements from this one on are 0: a verifier need not process them.
+    /// The number of elements that may be nonzero: a verifier need not process the others.
     pub len: usize,
 }
 
