@@ -34,8 +34,12 @@ mod results;
 mod signals;
 #[cfg(feature = "otlp")]
 mod spans;
+#[cfg(feature = "serve")]
+mod tls;
 #[cfg(feature = "health")]
 mod vitals;
+#[cfg(feature = "serve")]
+mod watch;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::Tls;
+
 /// Fewest bytes of a token: 16 random ones in hexadecimal digits are 32.
 const TOKEN_MIN: usize = 16;
 
@@ -12,6 +14,8 @@ const TOKEN_MIN: usize = 16;
 pub struct Config {
     /// What callers have to show; `None` lets everyone in.
     pub tokens: Option<Tokens>,
+    /// Certificates and key of the service's address; `None` speaks plain HTTP. The address for probes is always plain.
+    pub tls: Option<Tls>,
     /// Requests with changes that may wait for the next epoch. Further ones are told to come again.
     pub queue: usize,
     /// Greatest size of a request in bytes. Requests that wait take at most `queue` times as much, and those of the epoch that is
@@ -31,7 +35,8 @@ pub struct Config {
     pub streams: usize,
     /// Connections that may be open at once, streams of events among them. Further ones wait until one ends.
     pub connections: usize,
-    /// Time in which the head of a request has to arrive, and for which a connection stays open between two requests.
+    /// Time in which a handshake of TLS and the head of a request have to arrive, each, and for which a connection stays open between two
+    /// requests.
     pub head_time: Duration,
     /// How long a refresh may go without any task begun or ended until it is given up for a while, so that epochs do not wait for
     /// workers that are not there; `None` waits for ever.
@@ -42,6 +47,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             tokens: None,
+            tls: None,
             queue: 64,
             body_bytes: 1 << 20,
             body_time: Duration::from_secs(30),

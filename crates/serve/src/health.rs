@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::connections::{self, Bounds};
+use crate::http::connections::{self, Bounds, Front};
 
 /// What probes may take of a process that has other things to do.
 const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), silence: Duration::from_secs(10) };
@@ -59,7 +59,8 @@ impl fmt::Debug for Health {
 pub async fn health(listener: TcpListener, health: Health, stop: impl Future<Output = ()>) {
     let (router, _) = health.router().split_for_parts();
     let router: Router = router;
-    connections::answer(listener, router, BOUNDS, stop).await;
+    let front = Front { router, bounds: BOUNDS, tls: None };
+    connections::answer(listener, front, stop).await;
 }
 
 /// The process answers.

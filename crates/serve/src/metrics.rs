@@ -7,6 +7,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::Config;
+
 /// Labels of an answered request: route and status.
 type Route = [(&'static str, String); 2];
 type Label = [(&'static str, String); 1];
@@ -28,6 +30,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) stalled: Gauge,
     pub(crate) disk_full: Gauge,
     pub(crate) answers: Family<Route, Counter>,
+    certificate_expiry: Gauge,
 }
 
 /// The label of a batch.
@@ -37,7 +40,7 @@ pub(crate) fn of_batch(name: &str) -> Label {
 
 impl ServiceMetrics {
     /// Those of `tasks`, which is in `registry` already, and the service's own.
-    pub(crate) fn new(registry: &mut Registry, tasks: Metrics) -> Self {
+    pub(crate) fn new(registry: &mut Registry, tasks: Metrics, config: &Config) -> Self {
         let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
         let made = Self {
             tasks,
@@ -54,6 +57,7 @@ impl ServiceMetrics {
             stalled: Gauge::default(),
             disk_full: Gauge::default(),
             answers: Family::default(),
+            certificate_expiry: config.tls.as_ref().map(|tls| tls.expiry().clone()).unwrap_or_default(),
         };
         let r = registry.sub_registry_with_prefix("evergrove");
         r.register("epoch", "The current epoch", made.epoch.clone());
@@ -81,6 +85,14 @@ impl ServiceMetrics {
             made.disk_full.clone(),
         );
         r.register("http_answers", "Answers, by route and status", made.answers.clone());
+        if config.tls.is_some() {
+            r.register_with_unit(
+                "certificate_expiry",
+                "End of the certificate, from 1970-01-01",
+                Unit::Seconds,
+                made.certificate_expiry.clone(),
+            );
+        }
         made
     }
 

@@ -49,6 +49,11 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "foreign", "Request from elsewhere", detail)
     }
 
+    pub(crate) fn plain() -> Self {
+        let detail = "this address speaks TLS alone: use https://, and exchange a token that was sent without it";
+        Self::new(StatusCode::BAD_REQUEST, "plain-http", "Plain HTTP at an address with TLS", detail)
+    }
+
     pub(crate) fn read_only() -> Self {
         let detail = "this token may ask, and make no changes: show one that may";
         Self::new(StatusCode::FORBIDDEN, "read-only", "A token for reading", detail)

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::epochs::{Done, Epochs, Waiting};
 use crate::health::Health;
-use crate::http::connections::{self, Bounds};
+use crate::http::connections::{self, Bounds, Front};
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
 use crate::{Config, Event, health, http};
@@ -357,7 +357,7 @@ pub async fn serve(
     let (queue, requests) = mpsc::channel(config.queue.max(1));
     let shared = Arc::new(Shared {
         schema: store.schema().clone(),
-        metrics: ServiceMetrics::new(&mut registry, tasks),
+        metrics: ServiceMetrics::new(&mut registry, tasks, &config),
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
         readers: Arc::new(Semaphore::new(READERS)),
@@ -387,7 +387,8 @@ pub async fn serve(
     };
     let Config { connections, head_time: head, body_time: silence, .. } = shared.config;
     let bounds = Bounds { connections: connections.max(1), head, silence };
-    let mut server = tokio::spawn(connections::answer(listener, router, bounds, closed));
+    let front = Front { router, bounds, tls: shared.config.tls.clone() };
+    let mut server = tokio::spawn(connections::answer(listener, front, closed));
 
     let (end, mut ended) = oneshot::channel();
     let epochs = Epochs::new(shared.clone(), requests, Handle::current());

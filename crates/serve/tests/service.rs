@@ -1,6 +1,8 @@
 //! The service as its callers meet it: a real socket, and the backend that executes everything again.
 
 mod common;
+#[path = "service/tls.rs"]
+mod tls;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
