@@ -23,6 +23,8 @@ mod commands;
 mod exit;
 mod files;
 mod leader;
+#[cfg(feature = "serve")]
+mod log_file;
 mod logging;
 mod missing;
 mod progress;

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod change;
 mod config;
 mod epochs;
@@ -25,6 +26,7 @@ mod problem;
 mod service;
 mod tls;
 
+pub use access::AccessLog;
 pub use config::{Config, Right, Token, TokenError, Tokens, TokensError};
 pub use event::Event;
 pub use health::{Health, health};

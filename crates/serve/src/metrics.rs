@@ -31,6 +31,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) disk_full: Gauge,
     pub(crate) answers: Family<Route, Counter>,
     certificate_expiry: Gauge,
+    access_lines_dropped: Counter,
 }
 
 /// The label of a batch.
@@ -58,6 +59,7 @@ impl ServiceMetrics {
             disk_full: Gauge::default(),
             answers: Family::default(),
             certificate_expiry: config.tls.as_ref().map(|tls| tls.expiry().clone()).unwrap_or_default(),
+            access_lines_dropped: config.access.as_ref().map(|log| log.dropped().clone()).unwrap_or_default(),
         };
         let r = registry.sub_registry_with_prefix("evergrove");
         r.register("epoch", "The current epoch", made.epoch.clone());
@@ -91,6 +93,13 @@ impl ServiceMetrics {
                 "End of the certificate, from 1970-01-01",
                 Unit::Seconds,
                 made.certificate_expiry.clone(),
+            );
+        }
+        if config.access.is_some() {
+            r.register(
+                "access_lines_dropped",
+                "Lines of the log of requests that could not be written",
+                made.access_lines_dropped.clone(),
             );
         }
         made

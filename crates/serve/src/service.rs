@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
-use crate::epochs::{Done, Epochs, Waiting};
+use crate::epochs::{Asker, Done, Epochs, Waiting};
 use crate::health::Health;
 use crate::http::connections::{self, Bounds, Front};
 use crate::metrics::ServiceMetrics;
@@ -272,10 +272,14 @@ impl Shared {
     }
 
     /// Answers a request that was in the queue.
-    pub(crate) fn answer(&self, to: oneshot::Sender<Result<Done, Problem>>, with: Result<Done, Problem>) {
+    pub(crate) fn answer(&self, asker: Asker, with: Result<Done, Problem>) {
         self.metrics.waiting.dec();
+        if let (Some(record), Ok(Done { epoch, changes, replayed })) = (&asker.record, &with) {
+            // Also where who asked has gone.
+            record.committed(epoch.number, *changes, *replayed);
+        }
         // Who asked may have gone.
-        let _ = to.send(with);
+        let _ = asker.answer.send(with);
     }
 
     pub(crate) fn progress(&self, batch: &str, epoch: u64, event: &evergrove::jobs::Event<'_>) {
@@ -405,6 +409,7 @@ pub async fn serve(
         }
         std::future::pending::<()>().await;
     };
+    let access = shared.config.access.clone();
     let outcome = tokio::select! {
         outcome = &mut ended => outcome.map_err(|_| ServeError::Panicked),
         gone = &mut server => Err(gone.err().map_or(ServeError::Panicked, |e| ServeError::Io(e.into()))),
@@ -422,6 +427,9 @@ pub async fn serve(
         shared.summary()
     });
     let summary = summary.await.map_err(std::io::Error::other)?;
+    if let Some(access) = access {
+        access.finish().await;
+    }
     if let Some(probes) = probes {
         probes.abort();
     }

@@ -1,5 +1,7 @@
 //! The service as its callers meet it: a real socket, and the backend that executes everything again.
 
+#[path = "service/access.rs"]
+mod access;
 mod common;
 #[path = "service/tls.rs"]
 mod tls;

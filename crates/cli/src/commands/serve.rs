@@ -19,6 +19,7 @@ use super::Terminal;
 use crate::args::{Output, ProverArgs, ProvingArgs, StoreArgs, parse_size};
 use crate::exit::Mistake;
 use crate::files;
+use crate::log_file;
 use crate::logging::{self, Level};
 #[cfg(feature = "queue")]
 use crate::queue::QueueArgs;
@@ -48,8 +49,8 @@ pub(crate) struct Args {
     /// Address for /healthz, /readyz and /metrics alone, which callers of --listen cannot hold up; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
-    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `write TOKEN` or a token alone may make changes too. A changed
-    /// file holds within seconds [default: $EVERGROVE_SERVE_TOKEN holds one]
+    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `write TOKEN` or a token alone may make changes too. A name
+    /// for --access-log may follow them. A changed file holds within seconds [default: $EVERGROVE_SERVE_TOKEN holds one]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Let everyone in who reaches the address, which has to be one of this machine alone
@@ -62,6 +63,10 @@ pub(crate) struct Args {
     /// File of the certificate's private key in PEM format
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// File that gets a line of JSON for each request to --listen, or - for stdout: when, who, what, and the epoch of its changes. A file that
+    /// was moved away is made again
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
     /// Requests with changes that may wait for the next epoch; further ones are answered 429
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_waiting: u16,
@@ -125,6 +130,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         (Some(cert), Some(key)) => Some(tls::start(cert, key)?),
         _ => None,
     };
+    let access = args.access_log.as_deref().map(log_file::start).transpose()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let proving = ProvingArgs {
         dry_run: false,
@@ -162,6 +168,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let settings = ServeConfig {
         tokens,
         tls,
+        access,
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),

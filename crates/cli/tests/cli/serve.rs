@@ -253,3 +253,40 @@ fn certificates_are_exchanged_without_a_restart() {
     let secrets = [&first, &second].map(|issued| issued.key.lines().nth(1).unwrap().to_owned());
     assert!(!secrets.iter().any(|secret| err.contains(secret)), "{err}");
 }
+
+#[test]
+fn requests_are_logged_and_the_file_may_be_moved_away() {
+    let world = World::with_table();
+    world.write("tokens", format!("write {TOKEN} feeder\n"));
+    let service = Service::start(&world, &["--token-file", "tokens", "--access-log", "access.log"]);
+    assert_eq!(service.client.post("/v1/changes", &set(3, 1)).status, 200);
+    let written = |name: &str| {
+        let start = Instant::now();
+        // A line follows its answer.
+        while !world.path(name).exists() || world.text(name).is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(20), "{name}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        world.text(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let lines = written("access.log");
+    assert_eq!((lines.len(), &lines[0]["token"], &lines[0]["epoch"]), (1, &"feeder".into(), &2.into()));
+    std::fs::rename(world.path("access.log"), world.path("access.log.1")).unwrap();
+    assert_eq!(service.status()["state"], "running");
+    assert_eq!(written("access.log")[0]["path"], "/v1/status");
+    assert_eq!(written("access.log.1").len(), 1);
+    service.signal("TERM");
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!world.text("access.log.1").contains(TOKEN) && !err.contains(TOKEN));
+
+    let service = Service::start(&world, &["--access-log", "-"]);
+    assert_eq!(service.status()["state"], "running");
+    service.signal("TERM");
+    let (code, out, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[0]["path"], &lines[1]["epochs"]), (2, &"/v1/status".into(), &0.into()));
+    let e = world.fails(5, &["serve", "--store", "s", "--no-token", "--access-log", "none/access.log"]);
+    assert!(e.contains("--access-log none/access.log"), "{e}");
+}

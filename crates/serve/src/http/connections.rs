@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,7 +10,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::response::IntoResponse;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -19,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
 use crate::Tls;
+use crate::access::Peer;
 use crate::problem::Problem;
 
 /// What a connection may hold of requests and answers: a head that is longer is refused.
@@ -56,8 +60,8 @@ pub(crate) async fn answer(listener: TcpListener, front: Front, stop: impl Futur
     let taking = async {
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
-            let stream = accept(&listener).await;
-            let answers = connection(stream, front.clone(), closing.clone());
+            let (stream, peer) = accept(&listener).await;
+            let answers = connection(stream, Peer(peer), front.clone(), closing.clone());
             open.spawn(async move {
                 answers.await;
                 drop(place);
@@ -74,10 +78,10 @@ pub(crate) async fn answer(listener: TcpListener, front: Front, stop: impl Futur
     while open.join_next().await.is_some() {}
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return stream,
+            Ok(taken) => return taken,
             // The caller is gone already, or there is no room for it now.
             Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(e) => {
@@ -88,12 +92,12 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-async fn connection(stream: TcpStream, front: Front, mut closing: watch::Receiver<()>) {
+async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: watch::Receiver<()>) {
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
     let Front { router, bounds, tls } = front;
     let Some(tls) = tls else {
-        return answers(Patient::new(stream, bounds), router, bounds, closing).await;
+        return answers(Patient::new(stream, bounds), Called::new(router, peer), bounds, closing).await;
     };
     let handshake = async {
         let mut first = [0];
@@ -119,27 +123,52 @@ async fn connection(stream: TcpStream, front: Front, mut closing: watch::Receive
         _ = closing.changed() => return,
     };
     match shaken {
-        Ok(Some(Ok(stream))) => answers(stream, router, bounds, closing).await,
+        Ok(Some(Ok(stream))) => answers(stream, Called::new(router, peer), bounds, closing).await,
         Ok(Some(Err(stream))) => {
             let refusal = async || {
                 let close = [(axum::http::header::CONNECTION, "close")];
                 (close, Problem::plain()).into_response()
             };
-            answers(stream, Router::new().fallback(refusal), bounds, closing).await;
+            answers(stream, Called::new(Router::new().fallback(refusal), peer), bounds, closing).await;
         }
         // The caller went, was too slow, or speaks another language.
         Ok(None) | Err(_) => {}
     }
 }
 
+/// A router that is told who calls.
+struct Called {
+    router: TowerToHyperService<Router>,
+    peer: Peer,
+}
+
+impl Called {
+    fn new(router: Router, peer: Peer) -> Self {
+        Self { router: TowerToHyperService::new(router), peer }
+    }
+}
+
+type Asked = hyper::Request<Incoming>;
+
+impl Service<Asked> for Called {
+    type Response = <TowerToHyperService<Router> as Service<Asked>>::Response;
+    type Error = <TowerToHyperService<Router> as Service<Asked>>::Error;
+    type Future = <TowerToHyperService<Router> as Service<Asked>>::Future;
+
+    fn call(&self, mut request: Asked) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
+        self.router.call(request)
+    }
+}
+
 /// Answers the requests of a connection.
-async fn answers<S>(stream: S, router: Router, bounds: Bounds, mut closing: watch::Receiver<()>)
+async fn answers<S>(stream: S, router: Called, bounds: Bounds, mut closing: watch::Receiver<()>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(BUFFER);
-    let mut answers = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    let mut answers = pin!(builder.serve_connection(TokioIo::new(stream), router));
     tokio::select! {
         // An error is the caller's: it went, was too slow, or speaks another language.
         _ = answers.as_mut() => return,

@@ -72,7 +72,7 @@ impl Open {
     /// True while the token lets its holder in that opened the stream.
     fn may_ask(&self) -> bool {
         let tokens = self.shared.config.tokens.as_ref();
-        tokens.is_none_or(|tokens| self.shown.as_ref().is_some_and(|shown| tokens.right_of(shown).is_some()))
+        tokens.is_none_or(|tokens| self.shown.as_ref().is_some_and(|shown| tokens.holder_of(shown).is_some()))
     }
 
     async fn next(&mut self) -> Option<sse::Event> {

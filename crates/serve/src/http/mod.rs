@@ -22,6 +22,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::{Record, note};
 use crate::config::{Right, Token};
 use crate::health::Health;
 use crate::problem::Problem;
@@ -90,7 +91,8 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
         .method_not_allowed_fallback(async || Problem::method())
         .fallback(async || Problem::not_found("there is no such path: see /openapi.json"))
         .layer(from_fn(bound_head))
-        .layer(from_fn_with_state(shared, count))
+        .layer(from_fn_with_state(shared.clone(), count))
+        .layer(from_fn_with_state(shared, note))
 }
 
 /// Refuses a head that is longer than [`connections::BUFFER`]: what hyper reads at once may be more.
@@ -118,8 +120,14 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
     let Some(shown) = shown.map(|(_, shown)| Token::shown(shown)) else {
         return Problem::unauthorized().into_response();
     };
-    let right = tokens.right_of(&shown);
+    let holder = tokens.holder_of(&shown);
     request.extensions_mut().insert(shown);
+    let right = holder.map(|(right, name)| {
+        if let Some(record) = request.extensions().get::<Arc<Record>>() {
+            record.set_token(name);
+        }
+        right
+    });
     match right {
         None => Problem::unauthorized().into_response(),
         Some(Right::Read) if !request.method().is_safe() => Problem::read_only().into_response(),
