@@ -11,6 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use evergrove::jobs::metrics::Metrics;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use utoipa_axum::router::OpenApiRouter;
@@ -59,7 +60,7 @@ impl fmt::Debug for Health {
 pub async fn health(listener: TcpListener, health: Health, stop: impl Future<Output = ()>) {
     let (router, _) = health.router().split_for_parts();
     let router: Router = router;
-    let front = Front { router, bounds: BOUNDS, tls: None };
+    let front = Front { router, bounds: BOUNDS, tls: None, open: Gauge::default() };
     connections::answer(listener, front, stop).await;
 }
 

@@ -24,6 +24,7 @@ mod metrics;
 mod patience;
 mod problem;
 mod service;
+mod sizes;
 mod tls;
 
 pub use access::AccessLog;

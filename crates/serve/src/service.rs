@@ -19,6 +19,7 @@ use crate::health::Health;
 use crate::http::connections::{self, Bounds, Front};
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
+use crate::sizes::Sizes;
 use crate::{Config, Event, health, http};
 
 /// Events that a slow listener may be behind before it misses some.
@@ -378,6 +379,7 @@ pub async fn serve(
         proofs: AtomicU64::new(0),
         shutdown: shutdown.clone(),
     });
+    let sizes = tokio::spawn(Sizes::of(&shared.store(), &shared.metrics).watch());
     let ready = shared.clone();
     let health = Health::new(Arc::new(registry), move || ready.ready());
     let router = http::router(shared.clone(), health.clone());
@@ -391,7 +393,7 @@ pub async fn serve(
     };
     let Config { connections, head_time: head, body_time: silence, .. } = shared.config;
     let bounds = Bounds { connections: connections.max(1), head, silence };
-    let front = Front { router, bounds, tls: shared.config.tls.clone() };
+    let front = Front { router, bounds, tls: shared.config.tls.clone(), open: shared.metrics.connections.clone() };
     let mut server = tokio::spawn(connections::answer(listener, front, closed));
 
     let (end, mut ended) = oneshot::channel();
@@ -416,6 +418,7 @@ pub async fn serve(
         () = stop => Err(ServeError::Panicked),
     };
     shutdown.drain();
+    sizes.abort();
     shared.publish(Event::Stopping);
     let _ = close.send(());
     if !server.is_finished() && tokio::time::timeout(LAST_ANSWERS, &mut server).await.is_err() {

@@ -318,10 +318,39 @@ fn metrics_and_the_description_are_there_without_a_token() {
         "evergrove_tasks_running{kind=\"wrap\"} 0",
         "evergrove_refresh_seconds_count{batch=\"b\"} 1",
         "evergrove_http_answers_total{route=\"/v1/changes\",status=\"200\"} 1",
+        "evergrove_http_seconds_count{route=\"/v1/changes\",class=\"2xx\"} 1",
+        "evergrove_connections 1",
+        "evergrove_streams 0",
+        concat!("evergrove_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
     assert!(text.ends_with("# EOF\n"));
+    // Of files that are there, and room on a disk that has some.
+    for (name, sizes) in [("store", 4096..1 << 30), ("free", 1..u64::MAX)] {
+        let line = text.lines().find_map(|l| l.strip_prefix(&format!("evergrove_{name}_bytes ")));
+        assert!(line.is_some_and(|size| sizes.contains(&size.parse().unwrap())), "{name}: {line:?}");
+    }
+    let mut events = known.events("/v1/events");
+    assert_eq!(events.next().unwrap().0, "status");
+    assert_eq!(world.client.send("GET", "/nowhere/at/all", &[], b"").unwrap().status, 404);
+    let start = Instant::now();
+    loop {
+        let text = world.probes.get("/metrics").text().to_owned();
+        let proofs = text.lines().any(|l| l.strip_prefix("evergrove_proofs_bytes ").is_some_and(|size| size != "0"));
+        let streams = text.contains("evergrove_streams 1\n") && text.contains("evergrove_connections 1\n");
+        // Whatever callers ask for, labels are routes.
+        assert!(
+            !text.contains("nowhere")
+                && text.contains("evergrove_http_seconds_count{route=\"other\",class=\"4xx\"} 1\n")
+        );
+        if proofs && streams {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{text}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    drop(events);
 
     let document: Value = serde_json::from_str(world.client.get("/openapi.json").text()).unwrap();
     let paths: BTreeSet<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();

@@ -15,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -23,6 +24,7 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use crate::Tls;
 use crate::access::Peer;
+use crate::metrics::Counted;
 use crate::problem::Problem;
 
 /// What a connection may hold of requests and answers: a head that is longer is refused.
@@ -49,6 +51,8 @@ pub(crate) struct Front {
     pub(crate) router: Router,
     pub(crate) bounds: Bounds,
     pub(crate) tls: Option<Tls>,
+    /// Counts the connections that are open.
+    pub(crate) open: Gauge,
 }
 
 /// Answers on `listener` until `stop` is there, and then ends each connection after the answer that is under way. Dropped, it
@@ -61,10 +65,11 @@ pub(crate) async fn answer(listener: TcpListener, front: Front, stop: impl Futur
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
             let (stream, peer) = accept(&listener).await;
+            let counted = Counted::new(&front.open);
             let answers = connection(stream, Peer(peer), front.clone(), closing.clone());
             open.spawn(async move {
                 answers.await;
-                drop(place);
+                drop((counted, place));
             });
             while open.try_join_next().is_some() {}
         }
@@ -95,7 +100,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: watch::Receiver<()>) {
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
-    let Front { router, bounds, tls } = front;
+    let Front { router, bounds, tls, .. } = front;
     let Some(tls) = tls else {
         return answers(Patient::new(stream, bounds), Called::new(router, peer), bounds, closing).await;
     };

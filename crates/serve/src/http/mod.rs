@@ -7,6 +7,7 @@ mod read;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
@@ -148,11 +149,13 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || !headers.get_all(header::HOST).iter().all(is_local)
 }
 
-/// Counts answers.
+/// Counts answers, and the time until each.
 async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let started = Instant::now();
     let response = next.run(request).await;
-    shared.metrics.answered(route.as_deref().unwrap_or("other"), response.status().as_u16());
+    let status = response.status().as_u16();
+    shared.metrics.answered(route.as_deref().unwrap_or("other"), status, started.elapsed());
     response
 }
 
