@@ -31,6 +31,9 @@ pub struct Config {
     pub grow: Option<u8>,
     /// How many epochs are kept, with the proofs that batches can still use; `None` keeps all.
     pub keep: Option<u64>,
+    /// How long a service that is told to leave says so before it stops, so that a load balancer sends no more callers. It answers all
+    /// requests meanwhile.
+    pub drain: Duration,
     /// How long a service that stops goes on with the proofs of its last epoch.
     pub grace: Duration,
     /// Streams of events that may be open at once.
@@ -57,6 +60,7 @@ impl Default for Config {
             gather: Duration::ZERO,
             grow: None,
             keep: None,
+            drain: Duration::ZERO,
             grace: Duration::from_secs(30),
             streams: 64,
             connections: 256,

@@ -50,9 +50,15 @@ pub struct Parts {
 }
 
 /// Stages of a service.
+///
+/// ```text
+///            told to leave              after the time of `drain`, or told to drain            after the time of `grace`, or told to
+///   running ───────────────▶ leaving ──────────────────────────────────────────────▶ draining ─────────────────────────────────────▶ aborting
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Running,
+    Leaving,
     Draining,
     Aborting,
 }
@@ -68,6 +74,11 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
+    /// Says that it leaves, goes on with everything for as long as the configuration says, and then drains.
+    pub fn leave(&self) {
+        self.raise(Stage::Leaving);
+    }
+
     /// Takes no more changes, commits those that wait, and goes on with their proofs for as long as the configuration says.
     pub fn drain(&self) {
         self.raise(Stage::Draining);
@@ -215,9 +226,23 @@ impl Shared {
         self.metrics.disk_full.set(full.into());
     }
 
-    /// True until the service is told to stop.
+    /// True while the service takes changes.
     pub(crate) fn is_running(&self) -> bool {
-        self.shutdown.now() == Stage::Running
+        self.shutdown.now() < Stage::Draining
+    }
+
+    /// True since the service was told to leave.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.shutdown.now() > Stage::Running
+    }
+
+    /// What `/v1/status` calls the stage.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.shutdown.now() {
+            Stage::Running => "running",
+            Stage::Leaving => "leaving",
+            Stage::Draining | Stage::Aborting => "stopping",
+        }
     }
 
     /// True when no more proofs are to be started.
@@ -254,7 +279,7 @@ impl Shared {
 
     /// Says whether the service takes changes, or why not. Proofs may be late: epochs are committed without them.
     fn ready(&self) -> Result<(), String> {
-        if self.is_running() { Ok(()) } else { Err("the service stops".into()) }
+        if self.is_leaving() { Err("the service stops".into()) } else { Ok(()) }
     }
 
     /// Waits until the service is told to stop.
@@ -403,6 +428,14 @@ pub async fn serve(
         let _ = end.send(epochs.run());
     })?;
 
+    let left = async {
+        shutdown.reached(Stage::Leaving).await;
+        tokio::select! {
+            () = tokio::time::sleep(shared.config.drain) => shutdown.drain(),
+            () = shared.draining() => {}
+        }
+        std::future::pending::<ServeError>().await
+    };
     let stop = async {
         shared.draining().await;
         tokio::select! {
@@ -416,6 +449,7 @@ pub async fn serve(
         outcome = &mut ended => outcome.map_err(|_| ServeError::Panicked),
         gone = &mut server => Err(gone.err().map_or(ServeError::Panicked, |e| ServeError::Io(e.into()))),
         () = stop => Err(ServeError::Panicked),
+        e = left => Err(e),
     };
     shutdown.drain();
     sizes.abort();

@@ -244,6 +244,41 @@ fn a_service_that_is_told_to_stop_ends_what_it_has_taken() {
 }
 
 #[test]
+fn a_service_that_leaves_answers_until_callers_know() {
+    let drain = Duration::from_secs(2);
+    let world = World::start(Config { drain, ..Config::default() }, Gate::open());
+    assert_eq!(world.client.get("/readyz").status, 200);
+    let open = |stream: &mut TcpStream| {
+        stream.write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        head(&mut std::io::BufReader::new(stream)).unwrap()
+    };
+    let mut stream = TcpStream::connect(world.client.addr()).unwrap();
+    let mut other = stream.try_clone().unwrap();
+    assert!(!open(&mut stream).1.contains_key("connection"));
+    let start = Instant::now();
+    world.shutdown.leave();
+    assert_eq!((world.client.get("/readyz").status, world.probes.get("/readyz").status), (503, 503));
+    // Everything else is as before, on new connections too; open ones end after an answer.
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["state"], "leaving");
+    assert_eq!(open(&mut other).1["connection"], "close");
+    assert!(start.elapsed() < drain, "{:?}", start.elapsed());
+    let summary = world.service.join().unwrap().unwrap();
+    assert!(start.elapsed() >= drain && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!((summary.epochs, summary.stale.len()), (1, 0));
+    assert!(TcpStream::connect(world.client.addr()).is_err(), "the listener is closed");
+
+    // Told again, it stops at once.
+    let world = World::start(Config { drain: Duration::from_secs(60), ..Config::default() }, Gate::open());
+    let start = Instant::now();
+    world.shutdown.leave();
+    assert_eq!(world.client.get("/readyz").status, 503);
+    world.shutdown.abort();
+    world.service.join().unwrap().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
 fn a_service_that_has_no_time_keeps_the_epoch_and_the_next_one_proves_it() {
     let world = World::start(Config { grace: Duration::from_millis(50), ..Config::default() }, Gate::closed());
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);

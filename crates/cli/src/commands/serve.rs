@@ -88,6 +88,10 @@ pub(crate) struct Args {
     /// Epochs to keep: older ones are pruned when there are twice as many; all if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
+    /// Seconds between the signal to stop and the stop, in which /readyz answers 503 and everything else is answered as before: a load balancer
+    /// sends no more callers
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    drain: u64,
     /// Seconds for which a service that stops goes on with the proofs of its last epoch
     #[arg(long, value_name = "S", default_value_t = 30)]
     grace: u64,
@@ -174,6 +178,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         gather: Duration::from_millis(args.gather),
         grow: args.grow.then_some(args.max_height),
         keep: args.keep,
+        drain: Duration::from_secs(args.drain),
         grace: Duration::from_secs(args.grace),
         connections: args.max_connections.into(),
         stall,
@@ -192,7 +197,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let told = shutdown.clone();
         tokio::spawn(async move {
-            for tell in [Shutdown::drain, Shutdown::abort] {
+            for tell in [Shutdown::leave, Shutdown::abort] {
                 tokio::select! {
                     _ = terminate.recv() => {}
                     _ = interrupt.recv() => {}

@@ -290,3 +290,24 @@ fn requests_are_logged_and_the_file_may_be_moved_away() {
     let e = world.fails(5, &["serve", "--store", "s", "--no-token", "--access-log", "none/access.log"]);
     assert!(e.contains("--access-log none/access.log"), "{e}");
 }
+
+#[test]
+fn a_service_that_is_told_to_stop_leaves_first() {
+    let world = World::with_table();
+    let service = Service::start(&world, &["--drain", "2"]);
+    assert_eq!(service.client.get("/readyz").status, 200);
+    let start = Instant::now();
+    service.signal("TERM");
+    while service.client.get("/readyz").status == 200 {
+        assert!(start.elapsed() < Duration::from_secs(2));
+    }
+    assert_eq!(service.client.post("/v1/changes", &set(3, 1)).status, 200);
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(start.elapsed() >= Duration::from_secs(2));
+    let service = Service::start(&world, &["--drain", "600"]);
+    service.signal("TERM");
+    while service.client.get("/readyz").status == 200 {}
+    service.signal("TERM");
+    assert_eq!(service.end().0, Some(0));
+}

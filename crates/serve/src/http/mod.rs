@@ -149,11 +149,14 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || !headers.get_all(header::HOST).iter().all(is_local)
 }
 
-/// Counts answers, and the time until each.
+/// Counts answers, and the time until each. Those of a service that leaves end their connections, so that callers come back elsewhere.
 async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let started = Instant::now();
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
+    if shared.is_leaving() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let status = response.status().as_u16();
     shared.metrics.answered(route.as_deref().unwrap_or("other"), status, started.elapsed());
     response
