@@ -33,8 +33,8 @@ struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// The text of the certificates is not PEM.
-    #[error("the certificates are not in PEM format: {0}")]
-    Certificates(String),
+    #[error("the certificates are not in PEM format: base64 between the lines BEGIN CERTIFICATE and END CERTIFICATE")]
+    Certificates,
     /// It holds something else.
     #[error("the file of certificates has no CERTIFICATE in PEM format")]
     NoCertificate,
@@ -96,12 +96,11 @@ impl fmt::Debug for Tls {
 
 impl Pair {
     fn new(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(certificates)
-            .collect::<Result<_, pem::Error>>()
-            .map_err(|e| TlsError::Certificates(e.to_string()))?;
+        // Errors of the parser may show a line of the text: nothing is said of them.
+        let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(certificates).collect();
+        let chain = chain.map_err(|_| TlsError::Certificates)?;
         let first = chain.first().ok_or(TlsError::NoCertificate)?;
         let expires = not_after(first).ok_or(TlsError::Malformed)?;
-        // The error of the parser may name a part of the text.
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsError::NoKey)?;
         let unfit = |e: tokio_rustls::rustls::Error| TlsError::Pair(e.to_string());
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
@@ -175,7 +174,7 @@ mod tests {
         // 2031-01-02T03:04:05Z, and a year that UTCTime does not have.
         assert_eq!(tls.expires(), 1_925_089_445);
         let far = made(&other.certificate, &other.key).unwrap();
-        assert_eq!(far.expires(), 4_070_991_845);
+        assert_eq!(far.expires(), 4_071_006_245);
         assert!(!format!("{tls:?}").contains("PRIVATE"));
         tls.clone().replace(&far);
         assert_eq!((tls.expires(), tls.expiry().get()), (far.expires(), far.expires()));
@@ -187,6 +186,7 @@ mod tests {
             (&one.certificate, &one.certificate, "has no PRIVATE KEY"),
             (&one.certificate, &one.key[..one.key.len() / 2], "has no PRIVATE KEY"),
             (&one.certificate[..one.certificate.len() / 2], &one.key, "not in PEM format"),
+            (&one.key.replace('\n', " "), &one.key, "not in PEM format"),
             ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &one.key, "not an X.509 certificate"),
         ] {
             let error = made(certificates, key).unwrap_err().to_string();
