@@ -57,6 +57,7 @@ variants=(
     "--set monitoring.enabled=true,monitoring.rules.enabled=true,monitoring.dashboard.enabled=true,monitoring.dashboard.annotations.grafana_folder=Proofs,monitoring.labels.release=prometheus,serve.grow=true,serve.keep=10,serve.remote=false,serve.persistence.existingClaim=data"
     "--set monitoring.rules.enabled=true,monitoring.rules.job=workers,serve.enabled=false"
     "--set networkPolicy.enabled=true,worker.disruptionBudget.enabled=true,serve.disruptionBudget.enabled=true"
+    "--set serve.tls.secretName=evergrove-tls,serve.service.port=443,serve.accessLog="
     "--set networkPolicy.enabled=true,serve.remote=false,objects.url=file:///objects,redis.url=redis://redis:6380,networkPolicy.redis.to[0].ipBlock.cidr=10.0.0.0/8,networkPolicy.callers[0].podSelector.matchLabels.app=gate"
     "--set networkPolicy.enabled=true,objects.env.AWS_ENDPOINT=http://objects:8333,networkPolicy.redis.ports={6379,6380},networkPolicy.monitoring[0].namespaceSelector.matchLabels.team=watch,networkPolicy.egress[0].ports[0].port=4318,worker.disruptionBudget.enabled=true,worker.disruptionBudget.maxUnavailable=3,serve.disruptionBudget.enabled=true,serve.enabled=false"
     "--set serviceAccount.create=false,image.tag=v1,image.pullSecrets[0].name=pull,serve.persistence.storageClass=fast"
@@ -68,7 +69,7 @@ for n in "${!variants[@]}"; do
     helm template evergrove "$chart" --namespace proofs ${variants[$n]} >"$work/$n.yaml"
 done
 # What the schema of the values has to refuse.
-for wrong in worker.concurrency=0 serve.maxConnections=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x \
+for wrong in serve.tls.secretName=1 worker.concurrency=0 serve.maxConnections=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x \
     monitoring.labels.release=1 monitoring.rules.job='a"b' \
     worker.disruptionBudget.maxUnavailable=0 worker.disruptionBudget.maxUnavailable=0% networkPolicy.dns.ports=null networkPolicy.redis.ports[0]=0; do
     if helm template evergrove "$chart" --set "$wrong" >/dev/null 2>&1; then

@@ -274,7 +274,8 @@ def metrics(root, out):
         if unknown:
             fail(f"{path}: the code exports no metric {', '.join(sorted(unknown))}")
     for metric, given in re.findall(r"series: '(evergrove_\w+)\{([^}]*)\}", (root / "deploy/rules_test.yaml").read_text()):
-        if set(re.findall(r"(\w+)=", given)) - {"job", "instance"} != labels[metric]:
+        metric = re.sub(r"_(bucket|sum|count)$", "", metric)
+        if set(re.findall(r"(\w+)=", given)) - {"job", "instance", "le"} != labels[metric]:
             fail(f"deploy/rules_test.yaml: {metric} has the labels {given}, and in docs/operations.md {sorted(labels[metric])}")
     alerts = set(re.findall(r"- alert: (\w+)", (chart / "rules.yaml").read_text()))
     described = set(re.findall(r"^\| `(Evergrove\w+)`", (root / "docs/operations.md").read_text(), re.M))

@@ -23,6 +23,8 @@ mod commands;
 mod exit;
 mod files;
 mod leader;
+#[cfg(feature = "serve")]
+mod log_file;
 mod logging;
 mod missing;
 mod progress;
@@ -34,8 +36,12 @@ mod results;
 mod signals;
 #[cfg(feature = "otlp")]
 mod spans;
+#[cfg(feature = "serve")]
+mod tls;
 #[cfg(feature = "health")]
 mod vitals;
+#[cfg(feature = "serve")]
+mod watch;
 
 use std::process::ExitCode;
 

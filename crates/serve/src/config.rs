@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::{AccessLog, Tls};
+
 /// Fewest bytes of a token: 16 random ones in hexadecimal digits are 32.
 const TOKEN_MIN: usize = 16;
 
@@ -12,6 +14,10 @@ const TOKEN_MIN: usize = 16;
 pub struct Config {
     /// What callers have to show; `None` lets everyone in.
     pub tokens: Option<Tokens>,
+    /// Certificates and key of the service's address; `None` speaks plain HTTP. The address for probes is always plain.
+    pub tls: Option<Tls>,
+    /// Where a line for each request goes, besides those of probes at their own address.
+    pub access: Option<AccessLog>,
     /// Requests with changes that may wait for the next epoch. Further ones are told to come again.
     pub queue: usize,
     /// Greatest size of a request in bytes. Requests that wait take at most `queue` times as much, and those of the epoch that is
@@ -25,13 +31,17 @@ pub struct Config {
     pub grow: Option<u8>,
     /// How many epochs are kept, with the proofs that batches can still use; `None` keeps all.
     pub keep: Option<u64>,
+    /// How long a service that is told to leave says so before it stops, so that a load balancer sends no more callers. It answers all
+    /// requests meanwhile.
+    pub drain: Duration,
     /// How long a service that stops goes on with the proofs of its last epoch.
     pub grace: Duration,
     /// Streams of events that may be open at once.
     pub streams: usize,
     /// Connections that may be open at once, streams of events among them. Further ones wait until one ends.
     pub connections: usize,
-    /// Time in which the head of a request has to arrive, and for which a connection stays open between two requests.
+    /// Time in which a handshake of TLS and the head of a request have to arrive, each, and for which a connection stays open between two
+    /// requests.
     pub head_time: Duration,
     /// How long a refresh may go without any task begun or ended until it is given up for a while, so that epochs do not wait for
     /// workers that are not there; `None` waits for ever.
@@ -42,12 +52,15 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             tokens: None,
+            tls: None,
+            access: None,
             queue: 64,
             body_bytes: 1 << 20,
             body_time: Duration::from_secs(30),
             gather: Duration::ZERO,
             grow: None,
             keep: None,
+            drain: Duration::ZERO,
             grace: Duration::from_secs(30),
             streams: 64,
             connections: 256,
@@ -89,6 +102,11 @@ impl Token {
         Ok(Self(blake3::hash(text.as_bytes())))
     }
 
+    /// What logs call the holder of a token without a name.
+    fn short(&self) -> String {
+        self.0.to_hex()[..8].to_owned()
+    }
+
     /// What a caller has shown, whatever it is.
     pub(crate) fn shown(text: &[u8]) -> Self {
         Self(blake3::hash(text))
@@ -112,14 +130,29 @@ pub enum Right {
 
 /// The tokens of a service, which can be exchanged while it runs. Clones are the same tokens.
 #[derive(Clone, Debug)]
-pub struct Tokens(Arc<RwLock<Vec<(Right, Token)>>>);
+pub struct Tokens(Arc<RwLock<Vec<Known>>>);
+
+/// A token of the list.
+#[derive(Clone, Debug)]
+struct Known {
+    right: Right,
+    token: Token,
+    /// What logs call its holder.
+    name: String,
+}
+
+/// Longest name of a token.
+const NAME_MAX: usize = 64;
 
 /// A text is not a list of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokensError {
-    /// A line is not `read TOKEN`, `write TOKEN` or `TOKEN`.
-    #[error("line {0}: expected read TOKEN, write TOKEN, or TOKEN alone")]
+    /// A line is not `read TOKEN`, `write TOKEN`, each with a name behind it or without, or `TOKEN`.
+    #[error("line {0}: expected read TOKEN [NAME], write TOKEN [NAME], or TOKEN alone")]
     Line(usize),
+    /// A name will not do.
+    #[error("line {0}: a name has 1 to {NAME_MAX} letters, digits, or characters of . _ - @")]
+    Name(usize),
     /// A token will not do.
     #[error("line {line}: {source}")]
     Token {
@@ -137,11 +170,11 @@ pub enum TokensError {
 impl Tokens {
     /// One token, which may write.
     pub fn one(token: Token) -> Self {
-        Self(Arc::new(RwLock::new(vec![(Right::Write, token)])))
+        Self(Arc::new(RwLock::new(vec![Known { right: Right::Write, name: token.short(), token }])))
     }
 
-    /// Those of a text with one a line: `read TOKEN`, `write TOKEN`, or a token alone, which may write. Blank lines and lines that begin with `#` are
-    /// skipped.
+    /// Those of a text with one a line: `read TOKEN`, `write TOKEN`, or a token alone, which may write. A name for logs may follow the token of
+    /// the first two; without one it is the first 8 hexadecimal digits of the token's hash. Blank lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`TokensError`], which does not show the text.
@@ -149,15 +182,24 @@ impl Tokens {
         let mut tokens = Vec::new();
         for (line, words) in text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).enumerate() {
             let line = line + 1;
-            let (right, token) = match words[..] {
+            let (right, rest) = match words[..] {
                 [] => continue,
                 [first, ..] if first.starts_with('#') => continue,
-                [token] => (Right::Write, token),
-                ["read", token] => (Right::Read, token),
-                ["write", token] => (Right::Write, token),
+                [_] => (Right::Write, &words[..]),
+                ["read", ref rest @ ..] => (Right::Read, rest),
+                ["write", ref rest @ ..] => (Right::Write, rest),
                 _ => return Err(TokensError::Line(line)),
             };
-            tokens.push((right, Token::new(token).map_err(|source| TokensError::Token { line, source })?));
+            let (token, name) = match *rest {
+                [token] => (token, None),
+                [token, name] => (token, Some(name)),
+                _ => return Err(TokensError::Line(line)),
+            };
+            let token = Token::new(token).map_err(|source| TokensError::Token { line, source })?;
+            if name.is_some_and(|name| !is_name(name)) {
+                return Err(TokensError::Name(line));
+            }
+            tokens.push(Known { right, name: name.map_or_else(|| token.short(), str::to_owned), token });
         }
         if tokens.is_empty() { Err(TokensError::Empty) } else { Ok(Self(Arc::new(RwLock::new(tokens)))) }
     }
@@ -168,11 +210,19 @@ impl Tokens {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
     }
 
-    /// What the holder of a token may do. The time depends on the number of tokens alone.
-    pub(crate) fn right_of(&self, shown: &Token) -> Option<Right> {
+    /// What the holder of a token may do, and its name. The search takes a time that depends on the number of tokens alone.
+    pub(crate) fn holder_of(&self, shown: &Token) -> Option<(Right, String)> {
         let tokens = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        tokens.iter().fold(None, |best, (right, token)| if token == shown { best.max(Some(*right)) } else { best })
+        let best = tokens.iter().fold(None, |best: Option<&Known>, known| {
+            let better = &known.token == shown && best.is_none_or(|best| best.right < known.right);
+            if better { Some(known) } else { best }
+        });
+        best.map(|known| (known.right, known.name.clone()))
     }
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() <= NAME_MAX && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-@".contains(&b))
 }
 
 #[cfg(test)]
@@ -195,11 +245,16 @@ mod tests {
     #[test]
     fn lists_of_tokens_have_rights_and_are_exchanged() {
         let [reader, writer, old] = ["reader-0123456789", "writer-0123456789", "old-token-0123456789"];
-        let text = format!("# ours\n\nread {reader}\n  write {writer}\r\n{old}\n");
+        let text = format!("# ours\n\nread {reader} auditor@example\n  write {writer}\r\n{old}\nread {old} weaker\n");
         let tokens = Tokens::parse(&text).unwrap();
-        let right = |text: &str| tokens.right_of(&Token::shown(text.as_bytes()));
+        let holder = |text: &str| tokens.holder_of(&Token::shown(text.as_bytes()));
+        let right = |text: &str| holder(text).map(|(right, _)| right);
         assert_eq!([reader, writer, old].map(right), [Some(Right::Read), Some(Right::Write), Some(Right::Write)]);
         assert_eq!(["", "read", "reader-0123456788"].map(right), [None; 3]);
+        let name = |text: &str| holder(text).unwrap().1;
+        let hash = blake3::hash(writer.as_bytes()).to_hex();
+        assert_eq!((name(reader).as_str(), name(writer).as_str()), ("auditor@example", &hash[..8]));
+        assert_ne!(name(old), "weaker", "the line with the greater right counts");
         tokens.clone().replace(Tokens::parse(reader).unwrap());
         assert_eq!([reader, writer, old].map(right), [Some(Right::Write), None, None]);
         assert!(!format!("{tokens:?}").contains(reader));
@@ -207,8 +262,15 @@ mod tests {
         assert_eq!(error("# none\n"), "the file has no token");
         assert_eq!(
             error(&format!("{writer}\nadmin {writer}")),
-            "line 2: expected read TOKEN, write TOKEN, or TOKEN alone"
+            "line 2: expected read TOKEN [NAME], write TOKEN [NAME], or TOKEN alone"
         );
+        for name in ["a/b", "naïve", &"x".repeat(65)] {
+            let says = error(&format!("read {reader} {name}"));
+            assert_eq!(says, "line 1: a name has 1 to 64 letters, digits, or characters of . _ - @");
+        }
+        for line in ["read", &format!("read {reader} a b"), &format!("{reader} name")] {
+            assert!(error(line).starts_with("line 1: "), "{line}");
+        }
         assert_eq!(error("read short"), "line 1: the token has 5 bytes, expected at least 16");
     }
 }

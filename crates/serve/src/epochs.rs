@@ -1,5 +1,6 @@
 //! The thread that commits epochs and proves them, one after the other.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Event;
+use crate::access::Record;
 use crate::change::{self, Request};
 use crate::metrics::of_batch;
 use crate::patience::Patience;
@@ -30,7 +32,20 @@ pub(crate) struct Waiting {
     pub(crate) key: Option<store::Request>,
     /// The epoch that the changes have to follow.
     pub(crate) if_match: Option<u64>,
+    pub(crate) asker: Asker,
+}
+
+/// Who waits for what becomes of a request.
+pub(crate) struct Asker {
     pub(crate) answer: oneshot::Sender<Result<Done, Problem>>,
+    /// Its line in the log of requests.
+    pub(crate) record: Option<Arc<Record>>,
+}
+
+impl fmt::Debug for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asker").finish_non_exhaustive()
+    }
 }
 
 /// A request whose turn it is.
@@ -40,7 +55,7 @@ struct Submission {
     /// Size of its body.
     bytes: usize,
     if_match: Option<u64>,
-    answer: oneshot::Sender<Result<Done, Problem>>,
+    asker: Asker,
 }
 
 /// What became of a request.
@@ -153,14 +168,14 @@ impl Epochs {
 
     /// The changes of a request; `None` after an answer that says why they cannot be read.
     fn read(&self, waiting: Waiting) -> Option<Submission> {
-        let Waiting { body, key, if_match, answer } = waiting;
+        let Waiting { body, key, if_match, asker } = waiting;
         match Request::parse(&self.shared.schema, &body, self.shared.config.grow) {
             Ok(mut request) => {
                 request.changes.requests.extend(key);
-                Some(Submission { request, bytes: body.len(), if_match, answer })
+                Some(Submission { request, bytes: body.len(), if_match, asker })
             }
             Err(e) => {
-                self.shared.answer(answer, Err(e.into()));
+                self.shared.answer(asker, Err(e.into()));
                 None
             }
         }
@@ -215,9 +230,9 @@ impl Epochs {
         for one in group {
             match self.known(&one) {
                 Ok(None) => wanted.push(one),
-                Ok(Some(known)) => self.shared.answer(one.answer, known),
+                Ok(Some(known)) => self.shared.answer(one.asker, known),
                 Err(e) => {
-                    wanted.into_iter().chain([one]).for_each(|s| self.shared.answer(s.answer, Err(Problem::store())));
+                    wanted.into_iter().chain([one]).for_each(|s| self.shared.answer(s.asker, Err(Problem::store())));
                     return Err(e);
                 }
             }
@@ -234,7 +249,7 @@ impl Epochs {
             let done = Done { epoch, changes, replayed: true };
             return Ok(Some(if digest == key.digest { Ok(done) } else { Err(Problem::key_reused(&key.key)) }));
         }
-        if one.answer.is_closed() {
+        if one.asker.answer.is_closed() {
             tracing::debug!("a caller is gone, and its request is dropped");
             return Ok(Some(Err(Problem::stopping())));
         }
@@ -264,7 +279,7 @@ impl Epochs {
                     // Only what follows a commit has found no room.
                     self.answer_all(group, now);
                 } else {
-                    group.into_iter().for_each(|s| self.shared.answer(s.answer, Err(Problem::full())));
+                    group.into_iter().for_each(|s| self.shared.answer(s.asker, Err(Problem::full())));
                 }
                 Ok(())
             }
@@ -272,15 +287,15 @@ impl Epochs {
                 group.into_iter().try_for_each(|one| self.commit_all(vec![one]))
             }
             Err(e) if e.class() == ErrorClass::Usage => {
-                for Submission { answer, .. } in group {
+                for Submission { asker, .. } in group {
                     self.shared.metrics.refused.inc();
-                    self.shared.answer(answer, Err(Problem::refused(e.to_string())));
+                    self.shared.answer(asker, Err(Problem::refused(e.to_string())));
                 }
                 Ok(())
             }
             Err(e) => {
-                for Submission { answer, .. } in group {
-                    self.shared.answer(answer, Err(Problem::store()));
+                for Submission { asker, .. } in group {
+                    self.shared.answer(asker, Err(Problem::store()));
                 }
                 Err(e)
             }
@@ -288,9 +303,9 @@ impl Epochs {
     }
 
     fn answer_all(&self, group: Vec<Submission>, epoch: Epoch) {
-        for Submission { request, answer, .. } in group {
+        for Submission { request, asker, .. } in group {
             tracing::debug!(epoch = epoch.number, lines = request.lines, "committed");
-            self.shared.answer(answer, Ok(Done { epoch, changes: request.lines as u64, replayed: false }));
+            self.shared.answer(asker, Ok(Done { epoch, changes: request.lines as u64, replayed: false }));
         }
     }
 

@@ -11,12 +11,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use evergrove::jobs::metrics::Metrics;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::http::connections::{self, Bounds};
+use crate::http::connections::{self, Bounds, Front};
 
 /// What probes may take of a process that has other things to do.
 const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), silence: Duration::from_secs(10) };
@@ -59,7 +60,8 @@ impl fmt::Debug for Health {
 pub async fn health(listener: TcpListener, health: Health, stop: impl Future<Output = ()>) {
     let (router, _) = health.router().split_for_parts();
     let router: Router = router;
-    connections::answer(listener, router, BOUNDS, stop).await;
+    let front = Front { router, bounds: BOUNDS, tls: None, open: Gauge::default() };
+    connections::answer(listener, front, stop).await;
 }
 
 /// The process answers.

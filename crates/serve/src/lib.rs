@@ -9,10 +9,11 @@
 //! **Key types.** [`serve`], [`Config`], [`Shutdown`].
 //!
 //! **Neighbours.** `evergrove` has the store and the prover, `evergrove-jobs` the engine; both come from the caller, and so do
-//! the listener, the token and the signal to stop. Nothing here knows a signal, an environment or a terminal.
+//! the listener, tokens, certificates and the signal to stop. Nothing here knows a signal, an environment or a terminal.
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod change;
 mod config;
 mod epochs;
@@ -23,13 +24,17 @@ mod metrics;
 mod patience;
 mod problem;
 mod service;
+mod sizes;
+mod tls;
 
+pub use access::AccessLog;
 pub use config::{Config, Right, Token, TokenError, Tokens, TokensError};
 pub use event::Event;
 pub use health::{Health, health};
 pub use http::openapi;
 pub use problem::Problem;
 pub use service::{Parts, ServeError, Shutdown, Summary, serve};
+pub use tls::{Tls, TlsError};
 
 #[cfg(test)]
 #[global_allocator]

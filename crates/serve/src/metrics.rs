@@ -1,5 +1,7 @@
 //! What a service counts, beside its tasks.
 
+use std::time::Duration;
+
 use evergrove::jobs::metrics::Metrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -7,7 +9,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-/// Labels of an answered request: route and status.
+use crate::Config;
+
+/// Labels of an answered request: route and status, or route and class of the status.
 type Route = [(&'static str, String); 2];
 type Label = [(&'static str, String); 1];
 
@@ -28,6 +32,15 @@ pub(crate) struct ServiceMetrics {
     pub(crate) stalled: Gauge,
     pub(crate) disk_full: Gauge,
     pub(crate) answers: Family<Route, Counter>,
+    pub(crate) http: Family<Route, Histogram>,
+    pub(crate) connections: Gauge,
+    pub(crate) streams: Gauge,
+    pub(crate) store_bytes: Gauge,
+    pub(crate) proofs_bytes: Gauge,
+    pub(crate) free_bytes: Gauge,
+    build: Family<Label, Gauge>,
+    certificate_expiry: Gauge,
+    access_lines_dropped: Counter,
 }
 
 /// The label of a batch.
@@ -37,7 +50,7 @@ pub(crate) fn of_batch(name: &str) -> Label {
 
 impl ServiceMetrics {
     /// Those of `tasks`, which is in `registry` already, and the service's own.
-    pub(crate) fn new(registry: &mut Registry, tasks: Metrics) -> Self {
+    pub(crate) fn new(registry: &mut Registry, tasks: Metrics, config: &Config) -> Self {
         let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
         let made = Self {
             tasks,
@@ -54,6 +67,15 @@ impl ServiceMetrics {
             stalled: Gauge::default(),
             disk_full: Gauge::default(),
             answers: Family::default(),
+            http: Family::new_with_constructor(seconds),
+            connections: Gauge::default(),
+            streams: Gauge::default(),
+            store_bytes: Gauge::default(),
+            proofs_bytes: Gauge::default(),
+            free_bytes: Gauge::default(),
+            build: Family::default(),
+            certificate_expiry: config.tls.as_ref().map(|tls| tls.expiry().clone()).unwrap_or_default(),
+            access_lines_dropped: config.access.as_ref().map(|log| log.dropped().clone()).unwrap_or_default(),
         };
         let r = registry.sub_registry_with_prefix("evergrove");
         r.register("epoch", "The current epoch", made.epoch.clone());
@@ -81,12 +103,64 @@ impl ServiceMetrics {
             made.disk_full.clone(),
         );
         r.register("http_answers", "Answers, by route and status", made.answers.clone());
+        r.register_with_unit(
+            "http",
+            "Time from the head of a request to the head of its answer, by route and class of status",
+            Unit::Seconds,
+            made.http.clone(),
+        );
+        r.register("connections", "Connections that are open", made.connections.clone());
+        r.register("streams", "Streams of events that are open", made.streams.clone());
+        r.register_with_unit("store", "Size of the database's file", Unit::Bytes, made.store_bytes.clone());
+        r.register_with_unit("proofs", "Size of the proofs that are kept", Unit::Bytes, made.proofs_bytes.clone());
+        r.register_with_unit(
+            "free",
+            "Free space of the file system of the store",
+            Unit::Bytes,
+            made.free_bytes.clone(),
+        );
+        r.register("build_info", "1, with the version of the program", made.build.clone());
+        made.build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
+        if config.tls.is_some() {
+            r.register_with_unit(
+                "certificate_expiry",
+                "End of the certificate, from 1970-01-01",
+                Unit::Seconds,
+                made.certificate_expiry.clone(),
+            );
+        }
+        if config.access.is_some() {
+            r.register(
+                "access_lines_dropped",
+                "Lines of the log of requests that could not be written",
+                made.access_lines_dropped.clone(),
+            );
+        }
         made
     }
 
-    /// A request was answered.
-    pub(crate) fn answered(&self, route: &str, status: u16) {
+    /// A request was answered after this time.
+    pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
         let label = [("route", route.to_owned()), ("status", status.to_string())];
         self.answers.get_or_create(&label).inc();
+        let label = [("route", route.to_owned()), ("class", format!("{}xx", status / 100))];
+        self.http.get_or_create(&label).observe(took.as_secs_f64());
+    }
+}
+
+/// Something that is open, which a gauge counts until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted(Gauge);
+
+impl Counted {
+    pub(crate) fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }

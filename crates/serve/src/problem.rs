@@ -22,6 +22,9 @@ pub struct Problem {
     /// Seconds after which the same request may succeed: also in the header `Retry-After`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
+    /// The name of the request: also in the header `X-Request-Id`, and in the log of requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 impl Problem {
@@ -32,7 +35,12 @@ impl Problem {
             status: status.as_u16(),
             detail: detail.into(),
             retry_after: None,
+            request_id: None,
         }
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     fn after(self, seconds: u64) -> Self {
@@ -47,6 +55,11 @@ impl Problem {
     pub(crate) fn foreign() -> Self {
         let detail = "a service without a token answers to no web pages and to no name but localhost: give it a token";
         Self::new(StatusCode::FORBIDDEN, "foreign", "Request from elsewhere", detail)
+    }
+
+    pub(crate) fn plain() -> Self {
+        let detail = "this address speaks TLS alone: use https://, and exchange a token that was sent without it";
+        Self::new(StatusCode::BAD_REQUEST, "plain-http", "Plain HTTP at an address with TLS", detail)
     }
 
     pub(crate) fn read_only() -> Self {
@@ -159,14 +172,16 @@ impl From<InputError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_string(&self).unwrap_or_default();
-        let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+        let mut response =
+            (status, [(header::CONTENT_TYPE, "application/problem+json")], self.to_json()).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        // For whoever knows the name of the request.
+        response.extensions_mut().insert(self);
         response
     }
 }

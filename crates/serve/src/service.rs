@@ -14,11 +14,12 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
-use crate::epochs::{Done, Epochs, Waiting};
+use crate::epochs::{Asker, Done, Epochs, Waiting};
 use crate::health::Health;
-use crate::http::connections::{self, Bounds};
+use crate::http::connections::{self, Bounds, Front};
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
+use crate::sizes::Sizes;
 use crate::{Config, Event, health, http};
 
 /// Events that a slow listener may be behind before it misses some.
@@ -49,9 +50,15 @@ pub struct Parts {
 }
 
 /// Stages of a service.
+///
+/// ```text
+///            told to leave              after the time of `drain`, or told to drain            after the time of `grace`, or told to
+///   running ───────────────▶ leaving ──────────────────────────────────────────────▶ draining ─────────────────────────────────────▶ aborting
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Running,
+    Leaving,
     Draining,
     Aborting,
 }
@@ -67,6 +74,11 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
+    /// Says that it leaves, goes on with everything for as long as the configuration says, and then drains.
+    pub fn leave(&self) {
+        self.raise(Stage::Leaving);
+    }
+
     /// Takes no more changes, commits those that wait, and goes on with their proofs for as long as the configuration says.
     pub fn drain(&self) {
         self.raise(Stage::Draining);
@@ -214,9 +226,23 @@ impl Shared {
         self.metrics.disk_full.set(full.into());
     }
 
-    /// True until the service is told to stop.
+    /// True while the service takes changes.
     pub(crate) fn is_running(&self) -> bool {
-        self.shutdown.now() == Stage::Running
+        self.shutdown.now() < Stage::Draining
+    }
+
+    /// True since the service was told to leave.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.shutdown.now() > Stage::Running
+    }
+
+    /// What `/v1/status` calls the stage.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.shutdown.now() {
+            Stage::Running => "running",
+            Stage::Leaving => "leaving",
+            Stage::Draining | Stage::Aborting => "stopping",
+        }
     }
 
     /// True when no more proofs are to be started.
@@ -253,7 +279,7 @@ impl Shared {
 
     /// Says whether the service takes changes, or why not. Proofs may be late: epochs are committed without them.
     fn ready(&self) -> Result<(), String> {
-        if self.is_running() { Ok(()) } else { Err("the service stops".into()) }
+        if self.is_leaving() { Err("the service stops".into()) } else { Ok(()) }
     }
 
     /// Waits until the service is told to stop.
@@ -272,10 +298,14 @@ impl Shared {
     }
 
     /// Answers a request that was in the queue.
-    pub(crate) fn answer(&self, to: oneshot::Sender<Result<Done, Problem>>, with: Result<Done, Problem>) {
+    pub(crate) fn answer(&self, asker: Asker, with: Result<Done, Problem>) {
         self.metrics.waiting.dec();
+        if let (Some(record), Ok(Done { epoch, changes, replayed })) = (&asker.record, &with) {
+            // Also where who asked has gone.
+            record.committed(epoch.number, *changes, *replayed);
+        }
         // Who asked may have gone.
-        let _ = to.send(with);
+        let _ = asker.answer.send(with);
     }
 
     pub(crate) fn progress(&self, batch: &str, epoch: u64, event: &evergrove::jobs::Event<'_>) {
@@ -357,7 +387,7 @@ pub async fn serve(
     let (queue, requests) = mpsc::channel(config.queue.max(1));
     let shared = Arc::new(Shared {
         schema: store.schema().clone(),
-        metrics: ServiceMetrics::new(&mut registry, tasks),
+        metrics: ServiceMetrics::new(&mut registry, tasks, &config),
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
         readers: Arc::new(Semaphore::new(READERS)),
@@ -374,6 +404,7 @@ pub async fn serve(
         proofs: AtomicU64::new(0),
         shutdown: shutdown.clone(),
     });
+    let sizes = tokio::spawn(Sizes::of(&shared.store(), &shared.metrics).watch());
     let ready = shared.clone();
     let health = Health::new(Arc::new(registry), move || ready.ready());
     let router = http::router(shared.clone(), health.clone());
@@ -387,7 +418,8 @@ pub async fn serve(
     };
     let Config { connections, head_time: head, body_time: silence, .. } = shared.config;
     let bounds = Bounds { connections: connections.max(1), head, silence };
-    let mut server = tokio::spawn(connections::answer(listener, router, bounds, closed));
+    let front = Front { router, bounds, tls: shared.config.tls.clone(), open: shared.metrics.connections.clone() };
+    let mut server = tokio::spawn(connections::answer(listener, front, closed));
 
     let (end, mut ended) = oneshot::channel();
     let epochs = Epochs::new(shared.clone(), requests, Handle::current());
@@ -396,6 +428,14 @@ pub async fn serve(
         let _ = end.send(epochs.run());
     })?;
 
+    let left = async {
+        shutdown.reached(Stage::Leaving).await;
+        tokio::select! {
+            () = tokio::time::sleep(shared.config.drain) => shutdown.drain(),
+            () = shared.draining() => {}
+        }
+        std::future::pending::<ServeError>().await
+    };
     let stop = async {
         shared.draining().await;
         tokio::select! {
@@ -404,12 +444,15 @@ pub async fn serve(
         }
         std::future::pending::<()>().await;
     };
+    let access = shared.config.access.clone();
     let outcome = tokio::select! {
         outcome = &mut ended => outcome.map_err(|_| ServeError::Panicked),
         gone = &mut server => Err(gone.err().map_or(ServeError::Panicked, |e| ServeError::Io(e.into()))),
         () = stop => Err(ServeError::Panicked),
+        e = left => Err(e),
     };
     shutdown.drain();
+    sizes.abort();
     shared.publish(Event::Stopping);
     let _ = close.send(());
     if !server.is_finished() && tokio::time::timeout(LAST_ANSWERS, &mut server).await.is_err() {
@@ -421,6 +464,9 @@ pub async fn serve(
         shared.summary()
     });
     let summary = summary.await.map_err(std::io::Error::other)?;
+    if let Some(access) = access {
+        access.finish().await;
+    }
     if let Some(probes) = probes {
         probes.abort();
     }

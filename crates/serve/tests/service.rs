@@ -1,6 +1,10 @@
 //! The service as its callers meet it: a real socket, and the backend that executes everything again.
 
+#[path = "service/access.rs"]
+mod access;
 mod common;
+#[path = "service/tls.rs"]
+mod tls;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -240,6 +244,41 @@ fn a_service_that_is_told_to_stop_ends_what_it_has_taken() {
 }
 
 #[test]
+fn a_service_that_leaves_answers_until_callers_know() {
+    let drain = Duration::from_secs(2);
+    let world = World::start(Config { drain, ..Config::default() }, Gate::open());
+    assert_eq!(world.client.get("/readyz").status, 200);
+    let open = |stream: &mut TcpStream| {
+        stream.write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        head(&mut std::io::BufReader::new(stream)).unwrap()
+    };
+    let mut stream = TcpStream::connect(world.client.addr()).unwrap();
+    let mut other = stream.try_clone().unwrap();
+    assert!(!open(&mut stream).1.contains_key("connection"));
+    let start = Instant::now();
+    world.shutdown.leave();
+    assert_eq!((world.client.get("/readyz").status, world.probes.get("/readyz").status), (503, 503));
+    // Everything else is as before, on new connections too; open ones end after an answer.
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["state"], "leaving");
+    assert_eq!(open(&mut other).1["connection"], "close");
+    assert!(start.elapsed() < drain, "{:?}", start.elapsed());
+    let summary = world.service.join().unwrap().unwrap();
+    assert!(start.elapsed() >= drain && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!((summary.epochs, summary.stale.len()), (1, 0));
+    assert!(TcpStream::connect(world.client.addr()).is_err(), "the listener is closed");
+
+    // Told again, it stops at once.
+    let world = World::start(Config { drain: Duration::from_secs(60), ..Config::default() }, Gate::open());
+    let start = Instant::now();
+    world.shutdown.leave();
+    assert_eq!(world.client.get("/readyz").status, 503);
+    world.shutdown.abort();
+    world.service.join().unwrap().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
 fn a_service_that_has_no_time_keeps_the_epoch_and_the_next_one_proves_it() {
     let world = World::start(Config { grace: Duration::from_millis(50), ..Config::default() }, Gate::closed());
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
@@ -314,10 +353,39 @@ fn metrics_and_the_description_are_there_without_a_token() {
         "evergrove_tasks_running{kind=\"wrap\"} 0",
         "evergrove_refresh_seconds_count{batch=\"b\"} 1",
         "evergrove_http_answers_total{route=\"/v1/changes\",status=\"200\"} 1",
+        "evergrove_http_seconds_count{route=\"/v1/changes\",class=\"2xx\"} 1",
+        "evergrove_connections 1",
+        "evergrove_streams 0",
+        concat!("evergrove_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
     assert!(text.ends_with("# EOF\n"));
+    // Of files that are there, and room on a disk that has some.
+    for (name, sizes) in [("store", 4096..1 << 30), ("free", 1..u64::MAX)] {
+        let line = text.lines().find_map(|l| l.strip_prefix(&format!("evergrove_{name}_bytes ")));
+        assert!(line.is_some_and(|size| sizes.contains(&size.parse().unwrap())), "{name}: {line:?}");
+    }
+    let mut events = known.events("/v1/events");
+    assert_eq!(events.next().unwrap().0, "status");
+    assert_eq!(world.client.send("GET", "/nowhere/at/all", &[], b"").unwrap().status, 404);
+    let start = Instant::now();
+    loop {
+        let text = world.probes.get("/metrics").text().to_owned();
+        let proofs = text.lines().any(|l| l.strip_prefix("evergrove_proofs_bytes ").is_some_and(|size| size != "0"));
+        let streams = text.contains("evergrove_streams 1\n") && text.contains("evergrove_connections 1\n");
+        // Whatever callers ask for, labels are routes.
+        assert!(
+            !text.contains("nowhere")
+                && text.contains("evergrove_http_seconds_count{route=\"other\",class=\"4xx\"} 1\n")
+        );
+        if proofs && streams {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{text}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    drop(events);
 
     let document: Value = serde_json::from_str(world.client.get("/openapi.json").text()).unwrap();
     let paths: BTreeSet<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();

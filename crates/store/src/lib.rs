@@ -31,6 +31,6 @@ pub use prove::{
 };
 pub use store::{
     BatchStatus, Changes, DatabaseFile, Epoch, EpochReport, MAX_REQUEST_KEY, MAX_REQUESTS, Options, Outcome, ProvenAt,
-    PruneReport, REQUESTS_KEPT, Request, Status, Store, View, in_database,
+    PruneReport, REQUESTS_KEPT, Request, Space, Status, Store, View, in_database,
 };
 pub use verify::{MAX_SUCCINCT_BYTES, Verified, VerifyError, check_length, verify};

@@ -11,6 +11,8 @@ pub mod http;
 pub mod servers;
 pub mod store;
 pub mod text;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 /// Says that the calling test tests nothing, and why. libtest does not capture the line, and `scripts/test-groups.sh` counts it.
 ///

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -20,10 +19,13 @@ use super::Terminal;
 use crate::args::{Output, ProverArgs, ProvingArgs, StoreArgs, parse_size};
 use crate::exit::Mistake;
 use crate::files;
+use crate::log_file;
 use crate::logging::{self, Level};
 #[cfg(feature = "queue")]
 use crate::queue::QueueArgs;
 use crate::report::{self, Report, count};
+use crate::tls;
+use crate::watch::watch;
 
 /// The variable that holds the token.
 const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
@@ -31,8 +33,6 @@ const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
 const MAKE_ONE: &str = "make one with openssl rand -hex 32";
 /// Longest file of tokens.
 const TOKEN_FILE_BYTES: u64 = 1 << 16;
-/// Pause between two looks at the file of tokens.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Take changes over HTTP, commit them as epochs, and keep every batch proven
 ///
@@ -49,13 +49,24 @@ pub(crate) struct Args {
     /// Address for /healthz, /readyz and /metrics alone, which callers of --listen cannot hold up; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
-    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `write TOKEN` or a token alone may make changes too. A changed
-    /// file holds within seconds [default: $EVERGROVE_SERVE_TOKEN holds one]
+    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `write TOKEN` or a token alone may make changes too. A name
+    /// for --access-log may follow them. A changed file holds within seconds [default: $EVERGROVE_SERVE_TOKEN holds one]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Let everyone in who reaches the address, which has to be one of this machine alone
     #[arg(long, conflicts_with = "token_file")]
     no_token: bool,
+    /// File of the service's certificate in PEM format, and of those that vouch for it: --listen then speaks TLS. A changed file holds within
+    /// seconds
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// File of the certificate's private key in PEM format
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// File that gets a line of JSON for each request to --listen, or - for stdout: when, who, what, and the epoch of its changes. A file that
+    /// was moved away is made again
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
     /// Requests with changes that may wait for the next epoch; further ones are answered 429
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_waiting: u16,
@@ -77,6 +88,10 @@ pub(crate) struct Args {
     /// Epochs to keep: older ones are pruned when there are twice as many; all if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
+    /// Seconds between the signal to stop and the stop, in which /readyz answers 503 and everything else is answered as before: a load balancer
+    /// sends no more callers
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    drain: u64,
     /// Seconds for which a service that stops goes on with the proofs of its last epoch
     #[arg(long, value_name = "S", default_value_t = 30)]
     grace: u64,
@@ -115,6 +130,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let tokens = tokens(args, &Config::from_env().environment)?;
     let _log = logging::start(if terminal.quiet { Level::Warn } else { args.log }, terminal.format);
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(cert), Some(key)) => Some(tls::start(cert, key)?),
+        _ => None,
+    };
+    let access = args.access_log.as_deref().map(log_file::start).transpose()?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let proving = ProvingArgs {
         dry_run: false,
         threads: args.threads,
@@ -150,11 +171,14 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let mut parts = Parts { store, backends, engine, registry, tasks, probes: None };
     let settings = ServeConfig {
         tokens,
+        tls,
+        access,
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),
         grow: args.grow.then_some(args.max_height),
         keep: args.keep,
+        drain: Duration::from_secs(args.drain),
         grace: Duration::from_secs(args.grace),
         connections: args.max_connections.into(),
         stall,
@@ -168,12 +192,12 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
             eprintln!("health at http://{}", probes.local_addr()?);
             parts.probes = Some(probes);
         }
-        say_where(listener.local_addr()?, terminal)?;
+        say_where(scheme, listener.local_addr()?, terminal)?;
         let shutdown = Shutdown::default();
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let told = shutdown.clone();
         tokio::spawn(async move {
-            for tell in [Shutdown::drain, Shutdown::abort] {
+            for tell in [Shutdown::leave, Shutdown::abort] {
                 tokio::select! {
                     _ = terminate.recv() => {}
                     _ = interrupt.recv() => {}
@@ -196,10 +220,10 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 }
 
 /// The address that was taken, for people and programs that start the service.
-fn say_where(addr: SocketAddr, terminal: Terminal) -> Result<()> {
+fn say_where(scheme: &str, addr: SocketAddr, terminal: Terminal) -> Result<()> {
     match terminal.format {
         Output::Json => report::line(&json!({ "listening": addr.to_string() })),
-        Output::Text => report::text(&format!("listening on http://{addr}\n")),
+        Output::Text => report::text(&format!("listening on {scheme}://{addr}\n")),
     }
 }
 
@@ -215,7 +239,13 @@ fn tokens(args: &Args, environment: &Environment) -> Result<Option<Tokens>> {
     if let Some(path) = &args.token_file {
         let bytes = token_file(path)?;
         let tokens = tokens_of(path, &bytes)?;
-        watch(path.clone(), bytes, tokens.clone())?;
+        let (held, file) = (tokens.clone(), path.clone());
+        let again = file.clone();
+        let take = move |bytes: &Vec<u8>| {
+            held.replace(tokens_of(&again, bytes)?);
+            Ok(())
+        };
+        watch("the tokens", bytes, move || token_file(&file), take)?;
         return Ok(Some(tokens));
     }
     let Some(text) = &environment.serve_token else {
@@ -233,31 +263,4 @@ fn token_file(path: &Path) -> Result<Vec<u8>> {
 fn tokens_of(path: &Path, bytes: &[u8]) -> Result<Tokens> {
     let tokens = Tokens::parse(&String::from_utf8_lossy(bytes));
     tokens.map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), MAKE_ONE))
-}
-
-/// Exchanges the tokens whenever the file changes, on a thread that lives as long as the process. A file that will not do changes nothing, and nor
-/// does one that is not the same at two looks: somebody may be writing it.
-fn watch(path: PathBuf, mut last: Vec<u8>, tokens: Tokens) -> Result<()> {
-    let look = move || {
-        let mut seen = last.clone();
-        loop {
-            thread::sleep(LOOK_EVERY);
-            let read = token_file(&path).and_then(|bytes| {
-                let whole = bytes == seen;
-                seen.clone_from(&bytes);
-                if whole && bytes != last {
-                    let new = tokens_of(&path, &bytes);
-                    last = bytes;
-                    tokens.replace(new?);
-                    tracing::info!("the tokens are those of the changed file");
-                }
-                Ok(())
-            });
-            if let Err(e) = read {
-                tracing::warn!(error = format!("{e:#}"), "the tokens stay as they were");
-            }
-        }
-    };
-    thread::Builder::new().name("tokens".into()).spawn(look).context("--token-file")?;
-    Ok(())
 }

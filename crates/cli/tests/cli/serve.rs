@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use evergrove_testkit::http::Client;
+use evergrove_testkit::tls::{Issued, TlsClient};
 use serde_json::Value;
 
 use crate::world::World;
@@ -202,4 +203,111 @@ fn tokens_of_a_file_are_exchanged_without_a_restart() {
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("tokens stay as they were") && err.contains("line 1: the token has 5 bytes"), "{err}");
     assert!([reader, writer, next, "short"].iter().all(|token| !err.contains(token)), "{err}");
+}
+
+#[test]
+fn certificates_are_exchanged_without_a_restart() {
+    let world = World::with_table();
+    let [first, second] = [2031, 2099].map(Issued::until);
+    world.write("tls.crt", &first.certificate);
+    world.write("tls.key", &first.key);
+    let serve = ["serve", "--store", "s", "--listen", "127.0.0.1:0", "--no-token"];
+    let files = ["--tls-cert", "tls.crt", "--tls-key", "tls.key"];
+    let e = world.fails(2, &[&serve[..], &files[..2]].concat());
+    assert!(e.contains("--tls-key"), "{e}");
+    let e = world.fails(2, &[&serve[..], &["--tls-cert", "tls.key", "--tls-key", "tls.key"]].concat());
+    assert!(e.contains("tls.key: the file of certificates has no CERTIFICATE") && !e.contains("PRIVATE"), "{e}");
+
+    let service = Service::start(&world, &files);
+    let client = |issued: &Issued| TlsClient::new(service.client.addr(), Some(TOKEN), &[issued]);
+    let (old, new) = (client(&first), client(&second));
+    let mut open = old.connect().unwrap();
+    assert_eq!(old.ask(&mut open, "POST", "/v1/changes", &set(3, 1)).unwrap().status, 200);
+    assert_eq!(service.client.get("/v1/status").status, 400, "plain HTTP");
+    // Half of a new pair, and then a file that is no key.
+    world.write("tls.key", &second.key);
+    thread::sleep(Duration::from_secs(6));
+    world.write("tls.key", "no key\n");
+    thread::sleep(Duration::from_secs(6));
+    assert_eq!(old.get("/v1/status").unwrap().status, 200);
+    world.write("tls.crt", &second.certificate);
+    world.write("tls.key", &second.key);
+    let start = Instant::now();
+    while !new.get("/v1/status").is_ok_and(|answer| answer.status == 200) {
+        assert!(start.elapsed() < Duration::from_secs(30));
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert!(old.get("/v1/status").is_err(), "the old certificate is gone");
+    service.signal("TERM");
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    for says in [
+        "tls.crt, tls.key: certificate and key cannot be used together",
+        "tls.key: the key file has no PRIVATE KEY",
+        "every user of this machine may read the private key",
+        "2031-01-02T03:04:05Z",
+        "2099-01-02T03:04:05Z",
+    ] {
+        assert!(err.contains(says), "{says}: {err}");
+    }
+    let secrets = [&first, &second].map(|issued| issued.key.lines().nth(1).unwrap().to_owned());
+    assert!(!secrets.iter().any(|secret| err.contains(secret)), "{err}");
+}
+
+#[test]
+fn requests_are_logged_and_the_file_may_be_moved_away() {
+    let world = World::with_table();
+    world.write("tokens", format!("write {TOKEN} feeder\n"));
+    let service = Service::start(&world, &["--token-file", "tokens", "--access-log", "access.log"]);
+    assert_eq!(service.client.post("/v1/changes", &set(3, 1)).status, 200);
+    let written = |name: &str| {
+        let start = Instant::now();
+        // A line follows its answer.
+        while !world.path(name).exists() || world.text(name).is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(20), "{name}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        world.text(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let lines = written("access.log");
+    assert_eq!((lines.len(), &lines[0]["token"], &lines[0]["epoch"]), (1, &"feeder".into(), &2.into()));
+    std::fs::rename(world.path("access.log"), world.path("access.log.1")).unwrap();
+    assert_eq!(service.status()["state"], "running");
+    assert_eq!(written("access.log")[0]["path"], "/v1/status");
+    assert_eq!(written("access.log.1").len(), 1);
+    service.signal("TERM");
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(!world.text("access.log.1").contains(TOKEN) && !err.contains(TOKEN));
+
+    let service = Service::start(&world, &["--access-log", "-"]);
+    assert_eq!(service.status()["state"], "running");
+    service.signal("TERM");
+    let (code, out, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[0]["path"], &lines[1]["epochs"]), (2, &"/v1/status".into(), &0.into()));
+    let e = world.fails(5, &["serve", "--store", "s", "--no-token", "--access-log", "none/access.log"]);
+    assert!(e.contains("--access-log none/access.log"), "{e}");
+}
+
+#[test]
+fn a_service_that_is_told_to_stop_leaves_first() {
+    let world = World::with_table();
+    let service = Service::start(&world, &["--drain", "2"]);
+    assert_eq!(service.client.get("/readyz").status, 200);
+    let start = Instant::now();
+    service.signal("TERM");
+    while service.client.get("/readyz").status == 200 {
+        assert!(start.elapsed() < Duration::from_secs(2));
+    }
+    assert_eq!(service.client.post("/v1/changes", &set(3, 1)).status, 200);
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(start.elapsed() >= Duration::from_secs(2));
+    let service = Service::start(&world, &["--drain", "600"]);
+    service.signal("TERM");
+    while service.client.get("/readyz").status == 200 {}
+    service.signal("TERM");
+    assert_eq!(service.end().0, Some(0));
 }

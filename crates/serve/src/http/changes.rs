@@ -14,8 +14,9 @@ use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
 use super::read::ask;
+use crate::access::Record;
 use crate::change::{Line, Request};
-use crate::epochs::{Done, Waiting};
+use crate::epochs::{Asker, Done, Waiting};
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -79,6 +80,7 @@ pub(crate) async fn post(
     http: HttpRequest,
 ) -> Result<([(HeaderName, &'static str); 1], Json<Committed>), Problem> {
     let (key, if_match) = (key(http.headers())?, if_match(http.headers())?);
+    let record = http.extensions().get::<Arc<Record>>().cloned();
     if !shared.is_running() {
         return Err(Problem::stopping());
     }
@@ -109,7 +111,7 @@ pub(crate) async fn post(
     let (place, body, key) = checked.await.map_err(|_| Problem::store())??;
     let (answer, answered) = oneshot::channel();
     shared.metrics.waiting.inc();
-    place.send(Waiting { body, key, if_match, answer });
+    place.send(Waiting { body, key, if_match, asker: Asker { answer, record } });
     let Done { epoch, changes, replayed } = answered.await.map_err(|_| Problem::store())??;
     let replayed = if replayed { "true" } else { "false" };
     Ok(([(REPLAYED, replayed)], Json(Committed::new(epoch, changes))))

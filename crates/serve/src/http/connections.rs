@@ -1,24 +1,36 @@
-//! Connections: how many there are, and how long each of them may be silent.
+//! Connections: how many there are, how long each of them may be silent, and TLS.
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::IntoResponse;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
+
+use crate::Tls;
+use crate::access::Peer;
+use crate::metrics::Counted;
+use crate::problem::Problem;
 
 /// What a connection may hold of requests and answers: a head that is longer is refused.
 pub(crate) const BUFFER: usize = 64 << 10;
+/// What a handshake of TLS begins with (RFC 8446, 5.1).
+const HANDSHAKE: u8 = 22;
 /// Pause after an error of the listener, such as too many open files.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -27,26 +39,37 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Bounds {
     /// Connections at once. Further ones wait in the system's queue.
     pub(crate) connections: usize,
-    /// Time in which the head of a request has to arrive, from the start of the connection or the answer before.
+    /// Time in which a handshake of TLS has to end, and then the head of a request has to arrive, from there or the answer before.
     pub(crate) head: Duration,
     /// How long a caller may take nothing of its answer.
     pub(crate) silence: Duration,
 }
 
+/// What a server shows to its callers.
+#[derive(Clone)]
+pub(crate) struct Front {
+    pub(crate) router: Router,
+    pub(crate) bounds: Bounds,
+    pub(crate) tls: Option<Tls>,
+    /// Counts the connections that are open.
+    pub(crate) open: Gauge,
+}
+
 /// Answers on `listener` until `stop` is there, and then ends each connection after the answer that is under way. Dropped, it
 /// breaks them off.
-pub(crate) async fn answer(listener: TcpListener, router: Router, bounds: Bounds, stop: impl Future<Output = ()>) {
-    let places = Arc::new(Semaphore::new(bounds.connections));
+pub(crate) async fn answer(listener: TcpListener, front: Front, stop: impl Future<Output = ()>) {
+    let places = Arc::new(Semaphore::new(front.bounds.connections));
     let (close, closing) = watch::channel(());
     let mut open = JoinSet::new();
     let taking = async {
         loop {
             let Ok(place) = places.clone().acquire_owned().await else { return };
-            let stream = accept(&listener).await;
-            let answers = connection(stream, router.clone(), bounds, closing.clone());
+            let (stream, peer) = accept(&listener).await;
+            let counted = Counted::new(&front.open);
+            let answers = connection(stream, Peer(peer), front.clone(), closing.clone());
             open.spawn(async move {
                 answers.await;
-                drop(place);
+                drop((counted, place));
             });
             while open.try_join_next().is_some() {}
         }
@@ -60,10 +83,10 @@ pub(crate) async fn answer(listener: TcpListener, router: Router, bounds: Bounds
     while open.join_next().await.is_some() {}
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return stream,
+            Ok(taken) => return taken,
             // The caller is gone already, or there is no room for it now.
             Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(e) => {
@@ -74,13 +97,83 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-async fn connection(stream: TcpStream, router: Router, bounds: Bounds, mut closing: watch::Receiver<()>) {
+async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: watch::Receiver<()>) {
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
-    let stream = Patient { stream, silence: bounds.silence, waiting: None };
+    let Front { router, bounds, tls, .. } = front;
+    let Some(tls) = tls else {
+        return answers(Patient::new(stream, bounds), Called::new(router, peer), bounds, closing).await;
+    };
+    let handshake = async {
+        let mut first = [0];
+        // Nothing is there where the caller went.
+        if stream.peek(&mut first).await.unwrap_or(0) == 0 {
+            return None;
+        }
+        let stream = Patient::new(stream, bounds);
+        if first != [HANDSHAKE] {
+            return Some(Err(stream));
+        }
+        match tls.acceptor().accept(stream).await {
+            Ok(stream) => Some(Ok(stream)),
+            Err(e) => {
+                tracing::debug!(error = %e, "no handshake");
+                None
+            }
+        }
+    };
+    let shaken = tokio::select! {
+        shaken = timeout(bounds.head, handshake) => shaken,
+        // The sender is gone.
+        _ = closing.changed() => return,
+    };
+    match shaken {
+        Ok(Some(Ok(stream))) => answers(stream, Called::new(router, peer), bounds, closing).await,
+        Ok(Some(Err(stream))) => {
+            let refusal = async || {
+                let close = [(axum::http::header::CONNECTION, "close")];
+                (close, Problem::plain()).into_response()
+            };
+            answers(stream, Called::new(Router::new().fallback(refusal), peer), bounds, closing).await;
+        }
+        // The caller went, was too slow, or speaks another language.
+        Ok(None) | Err(_) => {}
+    }
+}
+
+/// A router that is told who calls.
+struct Called {
+    router: TowerToHyperService<Router>,
+    peer: Peer,
+}
+
+impl Called {
+    fn new(router: Router, peer: Peer) -> Self {
+        Self { router: TowerToHyperService::new(router), peer }
+    }
+}
+
+type Asked = hyper::Request<Incoming>;
+
+impl Service<Asked> for Called {
+    type Response = <TowerToHyperService<Router> as Service<Asked>>::Response;
+    type Error = <TowerToHyperService<Router> as Service<Asked>>::Error;
+    type Future = <TowerToHyperService<Router> as Service<Asked>>::Future;
+
+    fn call(&self, mut request: Asked) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
+        self.router.call(request)
+    }
+}
+
+/// Answers the requests of a connection.
+async fn answers<S>(stream: S, router: Called, bounds: Bounds, mut closing: watch::Receiver<()>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(BUFFER);
-    let mut answers = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    let mut answers = pin!(builder.serve_connection(TokioIo::new(stream), router));
     tokio::select! {
         // An error is the caller's: it went, was too slow, or speaks another language.
         _ = answers.as_mut() => return,
@@ -97,6 +190,12 @@ struct Patient<S> {
     silence: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Patient<S> {
+    fn new(stream: S, bounds: Bounds) -> Self {
+        Self { stream, silence: bounds.silence, waiting: None }
+    }
 }
 
 impl<S: Unpin> Patient<S> {

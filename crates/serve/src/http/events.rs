@@ -14,6 +14,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::read;
+use crate::metrics::Counted;
 use crate::problem::Problem;
 use crate::service::Shared;
 use crate::{Event, Token};
@@ -29,6 +30,7 @@ struct Open {
     shown: Option<Token>,
     /// Its place among the streams that may be open.
     _place: OwnedSemaphorePermit,
+    _counted: Counted,
     next: Step,
 }
 
@@ -60,7 +62,8 @@ pub(crate) async fn stream(
     let place = place.map_err(|_| Problem::streams(shared.config.streams))?;
     let events = shared.subscribe();
     let shown = shown.map(|Extension(token)| token);
-    let open = Open { shared, events, shown, _place: place, next: Step::Status };
+    let counted = Counted::new(&shared.metrics.streams);
+    let open = Open { shared, events, shown, _place: place, _counted: counted, next: Step::Status };
     let stream = unfold(open, |mut open| async {
         let event = open.next().await?;
         Some((Ok(event), open))
@@ -72,7 +75,7 @@ impl Open {
     /// True while the token lets its holder in that opened the stream.
     fn may_ask(&self) -> bool {
         let tokens = self.shared.config.tokens.as_ref();
-        tokens.is_none_or(|tokens| self.shown.as_ref().is_some_and(|shown| tokens.right_of(shown).is_some()))
+        tokens.is_none_or(|tokens| self.shown.as_ref().is_some_and(|shown| tokens.holder_of(shown).is_some()))
     }
 
     async fn next(&mut self) -> Option<sse::Event> {

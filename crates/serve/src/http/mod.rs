@@ -7,6 +7,7 @@ mod read;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
@@ -22,6 +23,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::{Record, note};
 use crate::config::{Right, Token};
 use crate::health::Health;
 use crate::problem::Problem;
@@ -90,7 +92,8 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
         .method_not_allowed_fallback(async || Problem::method())
         .fallback(async || Problem::not_found("there is no such path: see /openapi.json"))
         .layer(from_fn(bound_head))
-        .layer(from_fn_with_state(shared, count))
+        .layer(from_fn_with_state(shared.clone(), count))
+        .layer(from_fn_with_state(shared, note))
 }
 
 /// Refuses a head that is longer than [`connections::BUFFER`]: what hyper reads at once may be more.
@@ -118,8 +121,14 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
     let Some(shown) = shown.map(|(_, shown)| Token::shown(shown)) else {
         return Problem::unauthorized().into_response();
     };
-    let right = tokens.right_of(&shown);
+    let holder = tokens.holder_of(&shown);
     request.extensions_mut().insert(shown);
+    let right = holder.map(|(right, name)| {
+        if let Some(record) = request.extensions().get::<Arc<Record>>() {
+            record.set_token(name);
+        }
+        right
+    });
     match right {
         None => Problem::unauthorized().into_response(),
         Some(Right::Read) if !request.method().is_safe() => Problem::read_only().into_response(),
@@ -140,11 +149,16 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || !headers.get_all(header::HOST).iter().all(is_local)
 }
 
-/// Counts answers.
+/// Counts answers, and the time until each. Those of a service that leaves end their connections, so that callers come back elsewhere.
 async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let response = next.run(request).await;
-    shared.metrics.answered(route.as_deref().unwrap_or("other"), response.status().as_u16());
+    let started = Instant::now();
+    let mut response = next.run(request).await;
+    if shared.is_leaving() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    let status = response.status().as_u16();
+    shared.metrics.answered(route.as_deref().unwrap_or("other"), status, started.elapsed());
     response
 }
 

@@ -21,7 +21,7 @@ const COMMITMENT: HeaderName = HeaderName::from_static("evergrove-commitment");
 /// Where the service stands.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Status {
-    /// `running`, or `stopping` when it takes no more changes.
+    /// `running`; `leaving` when it will stop soon; `stopping` when it takes no more changes.
     state: &'static str,
     /// The current epoch.
     epoch: u64,
@@ -195,7 +195,7 @@ pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
     let (epoch, batches) = ask(shared.clone(), |store| Ok((store.epoch()?, store.batches()?))).await?;
     let failing = shared.failing().into_iter();
     Ok(Status {
-        state: if shared.is_running() { "running" } else { "stopping" },
+        state: shared.state(),
         epoch: epoch.number,
         commitment: epoch.commitment.to_string(),
         height: epoch.commitment.height,

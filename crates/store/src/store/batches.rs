@@ -78,16 +78,17 @@ pub struct Status {
 impl Store {
     /// The state of the store. Reads no page and no proof.
     pub fn status(&self) -> Result<Status, Error> {
-        let (objects, _) = self.objects().list()?;
+        let space = self.space();
+        let (objects, object_bytes) = space.proofs()?;
         let epochs = self.epochs()?;
         let epoch = self.epoch()?;
         Ok(Status {
             epoch,
             oldest: epochs.first().map_or(epoch.number, |e| e.number),
             schema: self.schema().clone(),
-            database_bytes: std::fs::metadata(self.dir().join(super::DATABASE)).map_or(0, |m| m.len()),
-            objects: objects.len(),
-            object_bytes: objects.iter().map(|o| o.bytes).sum(),
+            database_bytes: space.database_bytes(),
+            objects,
+            object_bytes,
             batches: self.batches()?,
         })
     }

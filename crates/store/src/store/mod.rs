@@ -9,6 +9,7 @@ mod migrate;
 mod prune;
 mod requests;
 mod reserve;
+mod space;
 mod v1;
 mod view;
 mod write;
@@ -26,6 +27,7 @@ pub use database::{DatabaseFile, in_database};
 pub use layout::Epoch;
 pub use prune::PruneReport;
 pub use requests::{MAX_REQUEST_KEY, MAX_REQUESTS, Outcome, REQUESTS_KEPT, Request};
+pub use space::Space;
 pub use view::View;
 
 pub(crate) use batches::members_of;

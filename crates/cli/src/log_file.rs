@@ -1,0 +1,84 @@
+//! The file of `--access-log`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use evergrove_serve::AccessLog;
+
+use crate::files::STDIN;
+
+/// The log of requests in a file, or on stdout for `-`.
+pub(crate) fn start(path: &Path) -> Result<AccessLog> {
+    let log = match path == Path::new(STDIN) {
+        true => AccessLog::new(io::stdout()),
+        false => LogFile::open(path).and_then(AccessLog::new),
+    };
+    log.with_context(|| format!("--access-log {}", path.display()))
+}
+
+/// A file that lines are appended to. Where its path leads to another file or none, since it was moved away, the next line goes to a new file.
+struct LogFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl LogFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        // Names of callers and their addresses are not for every user of the machine.
+        let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path)?;
+        Ok(Self { path: path.into(), file })
+    }
+
+    fn was_moved(&self) -> io::Result<bool> {
+        let ours = self.file.metadata()?;
+        Ok(std::fs::metadata(&self.path).map_or(true, |now| (now.dev(), now.ino()) != (ours.dev(), ours.ino())))
+    }
+}
+
+impl Write for LogFile {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.was_moved()? {
+            *self = Self::open(&self.path)?;
+        }
+        self.file.write(line)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_follow_the_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, moved] = ["access.log", "access.log.1"].map(|name| dir.path().join(name));
+        let mut log = LogFile::open(&path).unwrap();
+        log.write_all(b"1\n").unwrap();
+        std::fs::rename(&path, &moved).unwrap();
+        log.write_all(b"2\n").unwrap();
+        log.write_all(b"3\n").unwrap();
+        assert_eq!((std::fs::read(&moved).unwrap(), std::fs::read(&path).unwrap()), (b"1\n".into(), b"2\n3\n".into()));
+        // One that was cut to nothing, as by `copytruncate`.
+        File::create(&path).unwrap();
+        log.write_all(b"4\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"4\n");
+        // No file can be made: lines fail until one can.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(log.write_all(b"5\n").is_err());
+        std::fs::remove_dir(&path).unwrap();
+        log.write_all(b"6\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"6\n");
+        drop(log);
+        // A new start appends.
+        LogFile::open(&path).unwrap().write_all(b"7\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"6\n7\n");
+    }
+}

@@ -1,0 +1,392 @@
+//! The log of requests: who asked for what, when, and what became of it.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use evergrove::commit::schema::time::format_timestamp;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use prometheus_client::metrics::counter::Counter;
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::problem::Problem;
+use crate::service::Shared;
+
+/// Lines that wait to be written. Further ones are dropped, so that a full disk or a pipe that nobody reads holds up no request.
+const WAITING: usize = 4096;
+/// What a line shows of a path.
+const PATH_BYTES: usize = 256;
+/// How long a service that ends waits for the last lines.
+const LAST_LINES: Duration = Duration::from_secs(5);
+/// The header with the name of a request.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest name that a caller can give to a request.
+const REQUEST_ID_BYTES: usize = 64;
+
+/// Where a line for each request goes, as a JSON object. Clones are the same log.
+///
+/// ```text
+/// {"time":"2026-05-04T03:02:01.123Z","request_id":"6f0c..","peer":"10.0.0.7:40112","token":"ann","method":"POST",
+///  "path":"/v1/changes","status":200,"bytes":117,"seconds":0.012,"epoch":8,"changes":3}
+/// ```
+///
+/// Lines have no token, no query and no row. A line is written when its answer has ended; one without `status` is of a request whose
+/// caller went before the answer.
+#[derive(Clone)]
+pub struct AccessLog(Arc<Inner>);
+
+struct Inner {
+    /// `None` at the end of the service.
+    lines: Mutex<Option<SyncSender<Vec<u8>>>>,
+    dropped: Counter,
+    written: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+impl AccessLog {
+    /// A log that is written to `out` on a thread of its own, each line with one call where `out` takes it whole.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn new(out: impl Write + Send + 'static) -> io::Result<Self> {
+        let (lines, queue) = sync_channel(WAITING);
+        let (end, written) = oneshot::channel();
+        let dropped = Counter::default();
+        let counted = dropped.clone();
+        thread::Builder::new().name("access-log".into()).spawn(move || {
+            write_all(out, &queue, &counted);
+            // Without a receiver nobody waits.
+            let _ = end.send(());
+        })?;
+        Ok(Self(Arc::new(Inner { lines: Mutex::new(Some(lines)), dropped, written: Mutex::new(Some(written)) })))
+    }
+
+    /// Counts the lines that could not be written.
+    pub(crate) fn dropped(&self) -> &Counter {
+        &self.0.dropped
+    }
+
+    fn put(&self, line: Vec<u8>) {
+        let taken = lock(&self.0.lines).as_ref().is_some_and(|lines| lines.try_send(line).is_ok());
+        if !taken {
+            self.0.dropped.inc();
+        }
+    }
+
+    /// Takes no more lines, and waits a while until those that wait are written.
+    pub(crate) async fn finish(&self) {
+        drop(lock(&self.0.lines).take());
+        let written = lock(&self.0.written).take();
+        if let Some(written) = written {
+            // What is not written by then is lost.
+            let _ = tokio::time::timeout(LAST_LINES, written).await;
+        }
+    }
+}
+
+impl fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessLog").finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each holder leaves the value whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes lines until the log takes no more. One that fails is dropped and counted.
+fn write_all(mut out: impl Write, queue: &Receiver<Vec<u8>>, dropped: &Counter) {
+    // A part of a line is there without its end.
+    let (mut torn, mut failing) = (false, false);
+    while let Ok(mut line) = queue.recv() {
+        if torn {
+            line.insert(0, b'\n');
+        }
+        let mut rest = &line[..];
+        let outcome = loop {
+            if rest.is_empty() {
+                break out.flush();
+            }
+            match out.write(rest) {
+                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => rest = &rest[n..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => break Err(e),
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                if failing {
+                    tracing::info!(dropped = dropped.get(), "the access log is written again");
+                }
+                (torn, failing) = (false, false);
+            }
+            Err(e) => {
+                dropped.inc();
+                if !failing {
+                    tracing::warn!(error = %e, "the access log cannot be written: its lines are dropped");
+                }
+                (torn, failing) = (torn || rest.len() < line.len(), true);
+            }
+        }
+    }
+}
+
+/// Who opened a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// The epoch that the changes of a request are part of.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Made {
+    epoch: u64,
+    changes: u64,
+    /// It had been made before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+}
+
+/// What is known of a request. Its line is written when nobody holds it any more: the answer, and the changes, which may be made after
+/// their caller has gone.
+pub(crate) struct Record {
+    log: AccessLog,
+    started: Instant,
+    time: SystemTime,
+    id: String,
+    peer: Option<SocketAddr>,
+    method: String,
+    path: String,
+    rest: Mutex<Rest>,
+}
+
+#[derive(Default)]
+struct Rest {
+    token: Option<String>,
+    status: Option<u16>,
+    bytes: u64,
+    ended: Option<Duration>,
+    made: Option<Made>,
+}
+
+/// A line.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: &'a str,
+    request_id: &'a str,
+    peer: Option<SocketAddr>,
+    token: Option<&'a str>,
+    method: &'a str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    bytes: u64,
+    seconds: f64,
+    #[serde(flatten)]
+    made: Option<Made>,
+}
+
+impl Record {
+    fn new(log: &AccessLog, request: &Request, id: &str) -> Self {
+        let path = request.uri().path();
+        // Of ASCII alone: a caller may send others, which this cuts at the start of a character.
+        let end = (0..=PATH_BYTES.min(path.len())).rev().find(|at| path.is_char_boundary(*at)).unwrap_or(0);
+        let method = request.method().as_str();
+        Self {
+            log: log.clone(),
+            started: Instant::now(),
+            time: SystemTime::now(),
+            id: id.into(),
+            peer: request.extensions().get::<Peer>().map(|peer| peer.0),
+            // Callers may invent long ones.
+            method: method.get(..16).unwrap_or(method).into(),
+            path: path[..end].into(),
+            rest: Mutex::default(),
+        }
+    }
+
+    /// Names the token that the caller has shown.
+    pub(crate) fn set_token(&self, name: String) {
+        lock(&self.rest).token = Some(name);
+    }
+
+    /// Its changes are committed.
+    pub(crate) fn committed(&self, epoch: u64, changes: u64, replayed: bool) {
+        lock(&self.rest).made = Some(Made { epoch, changes, replayed });
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let rest = self.rest.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let micros = self.time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64 * 1000);
+        let line = Line {
+            time: &format_timestamp(micros),
+            request_id: &self.id,
+            peer: self.peer,
+            token: rest.token.as_deref(),
+            method: &self.method,
+            path: &self.path,
+            status: rest.status,
+            bytes: rest.bytes,
+            seconds: rest.ended.unwrap_or_else(|| self.started.elapsed()).as_micros() as f64 / 1e6,
+            made: rest.made,
+        };
+        // Our own type: it does not fail.
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
+        line.push(b'\n');
+        self.log.put(line);
+    }
+}
+
+/// Names every request, also in its answer, and writes the line of each.
+pub(crate) async fn note(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let id = given_id(request.headers()).unwrap_or_else(new_id);
+    let record = shared.config.access.as_ref().map(|log| Arc::new(Record::new(log, &request, &id)));
+    if let Some(record) = &record {
+        request.extensions_mut().insert(record.clone());
+    }
+    let mut response = next.run(request).await;
+    if let Some(mut problem) = response.extensions_mut().remove::<Problem>() {
+        if problem.status == 500 {
+            tracing::error!(request_id = id, "answered 500");
+        }
+        problem.request_id = Some(id.clone());
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        *response.body_mut() = problem.to_json().into();
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    let Some(record) = record else { return response };
+    lock(&record.rest).status = Some(response.status().as_u16());
+    response.map(|body| Body::new(Answer { body, record }))
+}
+
+/// The name that the caller has given to its request, if it is short and cannot be mistaken for something else.
+fn given_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(REQUEST_ID)?.to_str().ok()?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:=+/".contains(&b);
+    ((1..=REQUEST_ID_BYTES).contains(&id.len()) && id.bytes().all(plain)).then(|| id.to_owned())
+}
+
+/// A name that no other request has: 64 bits of a keyed hash of a counter.
+fn new_id() -> String {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{:016x}", KEY.hash_one(COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// The body of an answer, which counts itself.
+struct Answer {
+    body: Body,
+    record: Arc<Record>,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref) {
+            lock(&self.record.rest).bytes += data.len() as u64;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        let took = self.record.started.elapsed();
+        lock(&self.record.rest).ended = Some(took);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes a number of bytes, and then no more until it has room again.
+    #[derive(Clone)]
+    struct Disk(Arc<Mutex<(Vec<u8>, usize)>>);
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut disk = lock(&self.0);
+            let room = bytes.len().min(disk.1 - disk.0.len());
+            if room == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            disk.0.extend_from_slice(&bytes[..room]);
+            Ok(room)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_loses_lines_and_tears_none_that_follow() {
+        let disk = Disk(Arc::new(Mutex::new((Vec::new(), 12))));
+        let (lines, queue) = sync_channel(8);
+        let dropped = Counter::default();
+        let writer = thread::spawn({
+            let (disk, dropped) = (disk.clone(), dropped.clone());
+            move || write_all(disk, &queue, &dropped)
+        });
+        for line in ["one 4\n", "two 45678\n", "three\n"] {
+            lines.send(line.into()).unwrap();
+        }
+        while dropped.get() < 2 {
+            thread::yield_now();
+        }
+        assert_eq!(lock(&disk.0).0, b"one 4\ntwo 45");
+        lock(&disk.0).1 = 100;
+        for line in ["four\n", "five\n"] {
+            lines.send(line.into()).unwrap();
+        }
+        drop(lines);
+        writer.join().unwrap();
+        assert_eq!((lock(&disk.0).0.as_slice(), dropped.get()), (&b"one 4\ntwo 45\nfour\nfive\n"[..], 2));
+    }
+
+    #[test]
+    fn names_of_requests_are_short_and_plain() {
+        let given =
+            |id: &'static [u8]| given_id(&[(REQUEST_ID, HeaderValue::from_bytes(id).unwrap())].into_iter().collect());
+        for id in ["a", "6f0c-9.Z:_", &"x".repeat(64)] {
+            assert_eq!(given(id.to_owned().leak().as_bytes()).as_deref(), Some(id));
+        }
+        for id in ["", " ", "a b", "a\"b", "{}", "é", &"x".repeat(65)] {
+            assert_eq!(given(id.to_owned().leak().as_bytes()), None, "{id}");
+        }
+        assert_eq!(given_id(&HeaderMap::new()), None);
+        let ids: std::collections::HashSet<_> = (0..1000).map(|_| new_id()).collect();
+        assert!(ids.len() == 1000 && ids.iter().all(|id| id.len() == 16));
+    }
+}

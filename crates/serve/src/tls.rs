@@ -1,0 +1,215 @@
+//! TLS: certificates and key of the service's address.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use evergrove::commit::schema::time::parse_timestamp;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Certificates and private key that callers of a service see, which can be exchanged while it runs. Clones are the same pair.
+///
+/// TLS 1.2 and 1.3, with the protocol `http/1.1` (ALPN).
+#[derive(Clone)]
+pub struct Tls(Arc<Held>);
+
+struct Held {
+    pair: RwLock<Pair>,
+    /// Seconds from 1970 to the end of the certificate, for the metrics.
+    expiry: Gauge,
+}
+
+#[derive(Clone)]
+struct Pair {
+    config: Arc<ServerConfig>,
+    expires: i64,
+}
+
+/// Texts are not the certificates and the key of a server. No message shows a part of the key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TlsError {
+    /// The text of the certificates is not PEM.
+    #[error("the certificates are not in PEM format: base64 between the lines BEGIN CERTIFICATE and END CERTIFICATE")]
+    Certificates,
+    /// It holds something else.
+    #[error("the file of certificates has no CERTIFICATE in PEM format")]
+    NoCertificate,
+    /// The first certificate cannot be read.
+    #[error("the first certificate is not an X.509 certificate with a time until which it is valid")]
+    Malformed,
+    /// The text of the key has no private key.
+    #[error("the key file has no PRIVATE KEY in PEM format without a password")]
+    NoKey,
+    /// Certificate and key do not fit, or are of a kind that is not supported.
+    #[error("certificate and key cannot be used together: {0}")]
+    Pair(String),
+}
+
+impl Tls {
+    /// The certificates of a text in PEM, the server's own first, and the private key of another one (PKCS #8, SEC 1 or PKCS #1).
+    ///
+    /// # Errors
+    /// [`TlsError`], which does not show the key.
+    pub fn new(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        let pair = Pair::new(certificates, key)?;
+        let expiry = Gauge::default();
+        expiry.set(pair.expires);
+        Ok(Self(Arc::new(Held { pair: RwLock::new(pair), expiry })))
+    }
+
+    /// Shows this pair to new connections from now on. Those that are open stay as they are.
+    pub fn replace(&self, with: &Self) {
+        let new = with.pair();
+        self.0.expiry.set(new.expires);
+        *self.0.pair.write().unwrap_or_else(PoisonError::into_inner) = new;
+    }
+
+    /// Seconds from 1970-01-01 to the end of the certificate.
+    pub fn expires(&self) -> i64 {
+        self.pair().expires
+    }
+
+    /// [`Self::expires`], also of later pairs.
+    pub(crate) fn expiry(&self) -> &Gauge {
+        &self.0.expiry
+    }
+
+    /// What begins the next connection.
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        self.pair().config.into()
+    }
+
+    fn pair(&self) -> Pair {
+        self.0.pair.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("expires", &self.expires()).finish_non_exhaustive()
+    }
+}
+
+impl Pair {
+    fn new(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        // Errors of the parser may show a line of the text: nothing is said of them.
+        let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(certificates).collect();
+        let chain = chain.map_err(|_| TlsError::Certificates)?;
+        let first = chain.first().ok_or(TlsError::NoCertificate)?;
+        let expires = not_after(first).ok_or(TlsError::Malformed)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsError::NoKey)?;
+        let unfit = |e: tokio_rustls::rustls::Error| TlsError::Pair(e.to_string());
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().map_err(unfit)?;
+        let mut config = builder.with_no_client_auth().with_single_cert(chain, key).map_err(unfit)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { config: Arc::new(config), expires })
+    }
+}
+
+const SEQUENCE: u8 = 0x30;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
+/// The tag of a version, which the first version leaves out.
+const VERSION: u8 = 0xa0;
+
+/// The end of a certificate's validity in seconds from 1970-01-01 (RFC 5280, 4.1); `None` where the bytes are not those of a certificate.
+fn not_after(certificate: &[u8]) -> Option<i64> {
+    let (_, certificate, _) = element(certificate)?;
+    let (_, mut fields, _) = element(certificate)?;
+    if fields.first() == Some(&VERSION) {
+        fields = element(fields)?.2;
+    }
+    // Serial number, algorithm of the signature, issuer.
+    for _ in 0..3 {
+        fields = element(fields)?.2;
+    }
+    let (SEQUENCE, validity, _) = element(fields)? else { return None };
+    let (_, _, validity) = element(validity)?;
+    let (tag, time, _) = element(validity)?;
+    let time = std::str::from_utf8(time).ok().filter(|time| time.is_ascii())?;
+    // Of two digits, 50 to 99 are years before 2000 (4.1.2.5.1).
+    let time = match tag {
+        UTC_TIME => format!("{}{time}", if time.get(..2)? < "50" { "20" } else { "19" }),
+        GENERALIZED_TIME => time.into(),
+        _ => return None,
+    };
+    let part = |from: usize| time.get(from..from + 2);
+    let (date, clock) = ((time.get(..4)?, part(4)?, part(6)?), (part(8)?, part(10)?, part(12)?));
+    let text = format!("{}-{}-{}T{}:{}:{}{}", date.0, date.1, date.2, clock.0, clock.1, clock.2, time.get(14..)?);
+    parse_timestamp(text.as_bytes()).ok().map(|micros| micros.div_euclid(1_000_000))
+}
+
+/// Tag and content of the first element of DER, and what follows it.
+fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&[tag, first], rest) = der.split_first_chunk()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        // An indefinite length (0x80) is not DER.
+        0x81..=0x84 => {
+            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+        }
+        _ => return None,
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((tag, content, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use evergrove_testkit::tls::Issued;
+
+    use super::*;
+
+    #[test]
+    fn pairs_are_checked_and_never_shown() {
+        let (one, other) = (Issued::until(2031), Issued::until(2099));
+        let made = |certificates: &str, key: &str| Tls::new(certificates.as_bytes(), key.as_bytes());
+        let tls = made(&one.certificate, &one.key).unwrap();
+        // 2031-01-02T03:04:05Z, and a year that UTCTime does not have.
+        assert_eq!(tls.expires(), 1_925_089_445);
+        let far = made(&other.certificate, &other.key).unwrap();
+        assert_eq!(far.expires(), 4_071_006_245);
+        assert!(!format!("{tls:?}").contains("PRIVATE"));
+        tls.clone().replace(&far);
+        assert_eq!((tls.expires(), tls.expiry().get()), (far.expires(), far.expires()));
+
+        for (certificates, key, says) in [
+            (one.certificate.as_str(), other.key.as_str(), "cannot be used together"),
+            (&one.key, &one.key, "has no CERTIFICATE"),
+            ("", &one.key, "has no CERTIFICATE"),
+            (&one.certificate, &one.certificate, "has no PRIVATE KEY"),
+            (&one.certificate, &one.key[..one.key.len() / 2], "has no PRIVATE KEY"),
+            (&one.certificate[..one.certificate.len() / 2], &one.key, "not in PEM format"),
+            (&one.key.replace('\n', " "), &one.key, "not in PEM format"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &one.key, "not an X.509 certificate"),
+        ] {
+            let error = made(certificates, key).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+            let secret = one.key.lines().nth(1).unwrap();
+            assert!(!error.contains(&secret[..16]) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_any_kind_are_no_certificate() {
+        let der = CertificateDer::from_pem_slice(Issued::until(2031).certificate.as_bytes()).unwrap();
+        assert!(not_after(&der).is_some());
+        for cut in 0..der.len() {
+            assert_eq!(not_after(&der[..cut]), None);
+        }
+        for at in 0..der.len() {
+            // Whatever it gives, it does not panic.
+            for bit in 0..8 {
+                let mut changed = der.to_vec();
+                changed[at] ^= 1 << bit;
+                let _ = not_after(&changed);
+            }
+        }
+    }
+}
