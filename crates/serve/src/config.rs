@@ -106,7 +106,9 @@ impl fmt::Debug for Token {
 pub enum Right {
     /// Ask.
     Read,
-    /// Ask, and make changes.
+    /// Ask, and back up the store.
+    Backup,
+    /// Ask, back up, and make changes.
     Write,
 }
 
@@ -117,8 +119,8 @@ pub struct Tokens(Arc<RwLock<Vec<(Right, Token)>>>);
 /// A text is not a list of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokensError {
-    /// A line is not `read TOKEN`, `write TOKEN` or `TOKEN`.
-    #[error("line {0}: expected read TOKEN, write TOKEN, or TOKEN alone")]
+    /// A line is not `read TOKEN`, `backup TOKEN`, `write TOKEN` or `TOKEN`.
+    #[error("line {0}: expected read TOKEN, backup TOKEN, write TOKEN, or TOKEN alone")]
     Line(usize),
     /// A token will not do.
     #[error("line {line}: {source}")]
@@ -140,7 +142,7 @@ impl Tokens {
         Self(Arc::new(RwLock::new(vec![(Right::Write, token)])))
     }
 
-    /// Those of a text with one a line: `read TOKEN`, `write TOKEN`, or a token alone, which may write. Blank lines and lines that begin with `#` are
+    /// Those of a text with one a line: `read TOKEN`, `backup TOKEN`, `write TOKEN`, or a token alone, which may write. Blank lines and lines that begin with `#` are
     /// skipped.
     ///
     /// # Errors
@@ -154,6 +156,7 @@ impl Tokens {
                 [first, ..] if first.starts_with('#') => continue,
                 [token] => (Right::Write, token),
                 ["read", token] => (Right::Read, token),
+                ["backup", token] => (Right::Backup, token),
                 ["write", token] => (Right::Write, token),
                 _ => return Err(TokensError::Line(line)),
             };
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!(error("# none\n"), "the file has no token");
         assert_eq!(
             error(&format!("{writer}\nadmin {writer}")),
-            "line 2: expected read TOKEN, write TOKEN, or TOKEN alone"
+            "line 2: expected read TOKEN, backup TOKEN, write TOKEN, or TOKEN alone"
         );
         assert_eq!(error("read short"), "line 1: the token has 5 bytes, expected at least 16");
     }

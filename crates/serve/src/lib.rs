@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backups;
 mod change;
 mod config;
 mod epochs;

@@ -9,7 +9,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 /// Labels of an answered request: route and status.
 type Route = [(&'static str, String); 2];
-type Label = [(&'static str, String); 1];
+pub(crate) type Label = [(&'static str, String); 1];
 
 /// The metrics of a service.
 #[derive(Clone, Debug)]
@@ -27,6 +27,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) failures: Family<Label, Counter>,
     pub(crate) stalled: Gauge,
     pub(crate) disk_full: Gauge,
+    pub(crate) backups: Family<Label, Counter>,
     pub(crate) answers: Family<Route, Counter>,
 }
 
@@ -53,6 +54,7 @@ impl ServiceMetrics {
             failures: Family::default(),
             stalled: Gauge::default(),
             disk_full: Gauge::default(),
+            backups: Family::default(),
             answers: Family::default(),
         };
         let r = registry.sub_registry_with_prefix("evergrove");
@@ -80,6 +82,7 @@ impl ServiceMetrics {
             "1 since a write found no room on the disk, until one succeeds, else 0",
             made.disk_full.clone(),
         );
+        r.register("backups", "Backups since the start, by outcome", made.backups.clone());
         r.register("http_answers", "Answers, by route and status", made.answers.clone());
         made
     }

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Address for /healthz, /readyz and /metrics alone, which callers of --listen cannot hold up; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
-    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `write TOKEN` or a token alone may make changes too. A changed
+    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `backup TOKEN` may back up too, `write TOKEN` or a token alone may make changes too. A changed
     /// file holds within seconds [default: $EVERGROVE_SERVE_TOKEN holds one]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,

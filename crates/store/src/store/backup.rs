@@ -31,7 +31,7 @@ pub(super) mod kind {
     pub(in super::super) const END: u8 = 5;
 }
 
-/// A file is no backup, or is not what was written.
+/// Why a file is refused as a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// It begins with other bytes.
@@ -163,13 +163,14 @@ impl Store {
     /// Begins a copy of the store as it is now. Reads the names of the proofs, and a few hundred entries of each table to estimate the size.
     ///
     /// # Errors
-    /// [`Error::OldFormat`]; [`Error::Corrupt`] where the database has a table that this program does not know: a copy would lack it.
+    /// [`Error::OldFormat`]; [`Error::Version`] where the database has a table that this program does not know: a copy would lack it.
     pub fn backup(&self) -> Result<Backup, Error> {
         self.check_writable()?;
         let read = self.begin_read()?;
         let unknown = read.table_names()?.into_iter().find(|name| TABLES.iter().all(|table| table.title() != name));
         if let Some(name) = unknown {
-            return Err(Error::corrupt(&self.dir, format!("the table {name:?} is none of this version")));
+            let found = format!("{FORMAT} with the unknown table {name:?}");
+            return Err(Error::Version { dir: self.dir.clone(), found, known: FORMAT });
         }
         // Proofs that the batches of this transaction name are stored before it. Later ones do no harm.
         let (objects, _) = self.objects().list()?;
@@ -313,7 +314,7 @@ impl Backup {
 impl Iterator for Backup {
     type Item = Result<Vec<u8>, Error>;
 
-    /// The next bytes of the backup, about 1 MiB. After an error there are none.
+    /// The next bytes of the backup, about 1 MiB. Ends after an error.
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.block();
         if next.is_err() {
