@@ -19,8 +19,8 @@ use crate::commands::lab;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
-    app, batches, commit, completions, doctor, eth, export, inspect, keys, man, migrate, open, prove, prune, query,
-    status, update, verify,
+    app, backup, batches, commit, completions, doctor, eth, export, inspect, keys, man, migrate, open, prove, prune,
+    query, restore, status, update, verify,
 };
 #[cfg(feature = "queue")]
 use crate::commands::{jobs, worker};
@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Inspect(inspect::Args),
     Prune(prune::Args),
     Doctor(doctor::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     Migrate(migrate::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),

@@ -18,7 +18,7 @@ use evergrove::proof::PolicyError;
 #[cfg(feature = "plonky2")]
 use evergrove::recursion::apps::family::SizeError;
 use evergrove::store::input::{IndexListError, InputError, Problem, RecordError, WriteError};
-use evergrove::store::{ErrorClass, Repair, VerifyError};
+use evergrove::store::{BackupError, ErrorClass, Repair, VerifyError};
 #[cfg(feature = "serve")]
 use evergrove_serve::ServeError;
 
@@ -51,6 +51,17 @@ impl Mistake {
     #[cfg(feature = "queue")]
     pub(crate) fn proving(message: impl Into<String>, remedy: impl Into<String>) -> Error {
         Self::new(ErrorClass::Proving, message, remedy).into()
+    }
+
+    /// Exit code 3.
+    pub(crate) fn store(message: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Self::new(ErrorClass::Store, message, remedy).into()
+    }
+
+    /// Exit code 5.
+    #[cfg(feature = "serve")]
+    pub(crate) fn io(message: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Self::new(ErrorClass::Io, message, remedy).into()
     }
 
     /// Exit code 3, after a result that tells the same to programs.
@@ -241,6 +252,8 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
         E::AllRows(_) => "set and delete rows instead: a batch over all rows follows the table",
         E::NotAStore(_) | E::Missing(_) => "correct --store, or create a store with commit",
         E::Exists(_) => "change the store with update, or choose another directory",
+        E::NotEmpty(_) => "choose a directory that does not exist or is empty",
+        E::Backup(e) => return backup(e),
         E::Locked(_) => "wait until that process ends, or stop it",
         E::OldFormat(dir) => {
             return Some(format!("copy the store to a new one with migrate --store {} --to DIR", dir.display()));
@@ -253,6 +266,18 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
         // A cause of theirs has the remedy.
         E::Proving { source, .. } => return run(source),
         E::Row { .. } | E::Input(_) | E::Backend { .. } | E::Io { .. } => return None,
+    };
+    Some(fixed.into())
+}
+
+fn backup(error: &BackupError) -> Option<String> {
+    use BackupError as E;
+    let fixed = match error {
+        E::Foreign => "check the path: backup --out writes backups",
+        E::Version { .. } | E::Format { .. } => "use the version of evergrove that made the backup",
+        E::CutOff(_) | E::Damaged(_) | E::Trailing(_) => "copy the backup again, or take another one",
+        E::Content(_) | E::Commitment { .. } => "take another backup",
+        E::Read(e) => return system(e),
     };
     Some(fixed.into())
 }

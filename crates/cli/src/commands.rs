@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod app;
+pub(crate) mod backup;
 pub(crate) mod batches;
 pub(crate) mod commit;
 pub(crate) mod completions;
@@ -19,6 +20,7 @@ pub(crate) mod open;
 pub(crate) mod prove;
 pub(crate) mod prune;
 pub(crate) mod query;
+pub(crate) mod restore;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 pub(crate) mod status;
@@ -51,9 +53,11 @@ pub(crate) fn run(cli: Cli, catalog: &Catalog) -> Result<()> {
         Command::Open(args) => open::run(&args, terminal),
         Command::Verify(args) => verify::run(&args, terminal),
         Command::Status(args) => status::run(&args, terminal),
+        Command::Backup(args) => backup::run(&args, terminal),
         Command::Batches(args) => batches::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),
         Command::Inspect(args) => inspect::run(&args, terminal),
+        Command::Restore(args) => restore::run(&args, terminal),
         Command::Prune(args) => prune::run(&args, terminal),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(&args, catalog, terminal),

@@ -124,7 +124,9 @@ impl fmt::Debug for Token {
 pub enum Right {
     /// Ask.
     Read,
-    /// Ask, and make changes.
+    /// Ask, and back up the store.
+    Backup,
+    /// Ask, back up, and make changes.
     Write,
 }
 
@@ -147,8 +149,8 @@ const NAME_MAX: usize = 64;
 /// A text is not a list of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokensError {
-    /// A line is not `read TOKEN`, `write TOKEN`, each with a name behind it or without, or `TOKEN`.
-    #[error("line {0}: expected read TOKEN [NAME], write TOKEN [NAME], or TOKEN alone")]
+    /// A line is not `read TOKEN`, `backup TOKEN`, `write TOKEN`, each with a name behind it or without, or `TOKEN`.
+    #[error("line {0}: expected read TOKEN [NAME], backup TOKEN [NAME], write TOKEN [NAME], or TOKEN alone")]
     Line(usize),
     /// A name will not do.
     #[error("line {0}: a name has 1 to {NAME_MAX} letters, digits, or characters of . _ - @")]
@@ -173,8 +175,9 @@ impl Tokens {
         Self(Arc::new(RwLock::new(vec![Known { right: Right::Write, name: token.short(), token }])))
     }
 
-    /// Those of a text with one a line: `read TOKEN`, `write TOKEN`, or a token alone, which may write. A name for logs may follow the token of
-    /// the first two; without one it is the first 8 hexadecimal digits of the token's hash. Blank lines and lines that begin with `#` are skipped.
+    /// Those of a text with one a line: `read TOKEN`, `backup TOKEN`, `write TOKEN`, or a token alone, which may write. A name for logs may
+    /// follow the token of the first three; without one it is the first 8 hexadecimal digits of the token's hash. Blank lines and lines that
+    /// begin with `#` are skipped.
     ///
     /// # Errors
     /// [`TokensError`], which does not show the text.
@@ -187,6 +190,7 @@ impl Tokens {
                 [first, ..] if first.starts_with('#') => continue,
                 [_] => (Right::Write, &words[..]),
                 ["read", ref rest @ ..] => (Right::Read, rest),
+                ["backup", ref rest @ ..] => (Right::Backup, rest),
                 ["write", ref rest @ ..] => (Right::Write, rest),
                 _ => return Err(TokensError::Line(line)),
             };
@@ -262,7 +266,7 @@ mod tests {
         assert_eq!(error("# none\n"), "the file has no token");
         assert_eq!(
             error(&format!("{writer}\nadmin {writer}")),
-            "line 2: expected read TOKEN [NAME], write TOKEN [NAME], or TOKEN alone"
+            "line 2: expected read TOKEN [NAME], backup TOKEN [NAME], write TOKEN [NAME], or TOKEN alone"
         );
         for name in ["a/b", "naïve", &"x".repeat(65)] {
             let says = error(&format!("read {reader} {name}"));

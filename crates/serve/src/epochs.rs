@@ -410,12 +410,21 @@ impl Epochs {
         }
     }
 
-    /// Takes old epochs away once there are twice as many as are to be kept, or the disk is full.
+    /// Takes old epochs away once there are twice as many as are to be kept, or the disk is full, and no backup is being made.
     fn prune(&self) -> Result<(), Error> {
         let Some(keep) = self.shared.config.keep else { return Ok(()) };
         let kept = self.shared.store().epochs()?.len() as u64;
         if kept > keep && (kept >= keep.saturating_mul(2) || self.shared.is_full()) {
-            let pruned = self.shared.store_alone().prune(keep, false);
+            let pruned = {
+                let mut store = self.shared.store_alone();
+                // A backup may still need the proofs of its epoch. On a full disk, the room counts more.
+                if self.shared.is_full() {
+                    self.shared.backups().break_off();
+                } else if self.shared.backups().is_running() {
+                    return Ok(());
+                }
+                store.prune(keep, false)
+            };
             match pruned {
                 Ok(report) => tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned"),
                 Err(e) if e.is_full() => {

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod backups;
 mod change;
 mod config;
 mod epochs;

@@ -13,7 +13,7 @@ use crate::Config;
 
 /// Labels of an answered request: route and status, or route and class of the status.
 type Route = [(&'static str, String); 2];
-type Label = [(&'static str, String); 1];
+pub(crate) type Label = [(&'static str, String); 1];
 
 /// The metrics of a service.
 #[derive(Clone, Debug)]
@@ -31,6 +31,7 @@ pub(crate) struct ServiceMetrics {
     pub(crate) failures: Family<Label, Counter>,
     pub(crate) stalled: Gauge,
     pub(crate) disk_full: Gauge,
+    pub(crate) backups: Family<Label, Counter>,
     pub(crate) answers: Family<Route, Counter>,
     pub(crate) http: Family<Route, Histogram>,
     pub(crate) connections: Gauge,
@@ -66,6 +67,7 @@ impl ServiceMetrics {
             failures: Family::default(),
             stalled: Gauge::default(),
             disk_full: Gauge::default(),
+            backups: Family::default(),
             answers: Family::default(),
             http: Family::new_with_constructor(seconds),
             connections: Gauge::default(),
@@ -102,6 +104,7 @@ impl ServiceMetrics {
             "1 since a write found no room on the disk, until one succeeds, else 0",
             made.disk_full.clone(),
         );
+        r.register("backups", "Backups since the start, by outcome", made.backups.clone());
         r.register("http_answers", "Answers, by route and status", made.answers.clone());
         r.register_with_unit(
             "http",

@@ -124,6 +124,16 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "streams", "Too many streams", detail).after(10)
     }
 
+    pub(crate) fn no_backup() -> Self {
+        let detail = "this token may ask, and make no backups: show one that may back up or write";
+        Self::new(StatusCode::FORBIDDEN, "no-backup", "A token for reading", detail)
+    }
+
+    pub(crate) fn backup_running() -> Self {
+        let detail = "another backup is being made, and one is made at a time: see backups in /v1/status";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "backup-running", "A backup is being made", detail).after(10)
+    }
+
     pub(crate) fn stopping() -> Self {
         let detail = "the service stops: these changes were not committed, send them again to its successor";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "The service stops", detail).after(5)

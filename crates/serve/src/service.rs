@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
+use crate::backups::Backups;
 use crate::epochs::{Asker, Done, Epochs, Waiting};
 use crate::health::Health;
 use crate::http::connections::{self, Bounds, Front};
@@ -148,6 +149,7 @@ pub(crate) struct Failing {
 /// What blocks when it is used.
 struct Held {
     store: RwLock<Store>,
+    backups: Backups,
     backends: Backends,
     engine: Box<dyn Engine>,
 }
@@ -200,6 +202,10 @@ impl Shared {
         &*self.parts().engine
     }
 
+    pub(crate) fn backups(&self) -> &Backups {
+        &self.parts().backups
+    }
+
     /// The store, beside others who read it or commit to it.
     pub(crate) fn store(&self) -> RwLockReadGuard<'_, Store> {
         // A store is whole after a panic: what it changes, it changes in transactions.
@@ -213,7 +219,12 @@ impl Shared {
 
     /// Opens the store again after a read or write of its file has failed.
     pub(crate) fn recover(&self) -> Result<(), Error> {
-        if self.store().has_failed() { self.store_alone().recover() } else { Ok(()) }
+        if !self.store().has_failed() {
+            return Ok(());
+        }
+        let mut store = self.store_alone();
+        self.backups().break_off();
+        store.recover()
     }
 
     /// True since a write found no room on the disk, until one succeeds.
@@ -385,15 +396,17 @@ pub async fn serve(
 ) -> Result<Summary, ServeError> {
     let Parts { store, backends, engine, mut registry, tasks, probes } = parts;
     let (queue, requests) = mpsc::channel(config.queue.max(1));
+    let metrics = ServiceMetrics::new(&mut registry, tasks, &config);
+    let backups = Backups::new(&metrics);
     let shared = Arc::new(Shared {
         schema: store.schema().clone(),
-        metrics: ServiceMetrics::new(&mut registry, tasks, &config),
+        metrics,
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
         readers: Arc::new(Semaphore::new(READERS)),
         parsers: Arc::new(Semaphore::new(PARSERS)),
         config,
-        parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backends, engine }))),
+        parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backups, backends, engine }))),
         events: broadcast::Sender::new(EVENTS),
         working: Mutex::default(),
         failing: Mutex::default(),

@@ -212,6 +212,12 @@ pub enum Error {
     /// The directory holds a store already.
     #[error("{} already holds a store", .0.display())]
     Exists(PathBuf),
+    /// The directory of a store that is to be restored has something in it.
+    #[error("{} is not empty", .0.display())]
+    NotEmpty(PathBuf),
+    /// A backup is not what was written, or cannot be read.
+    #[error("{0}")]
+    Backup(#[from] crate::BackupError),
     /// Another process has the store open.
     #[error("the store in {} is in use by another process", .0.display())]
     Locked(PathBuf),
@@ -278,7 +284,10 @@ impl Error {
     /// Who has to act.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::NotAStore(_) | Self::Missing(_) | Self::Exists(_) | Self::Locked(_) => ErrorClass::Store,
+            Self::NotAStore(_) | Self::Missing(_) | Self::Exists(_) | Self::NotEmpty(_) | Self::Locked(_) => {
+                ErrorClass::Store
+            }
+            Self::Backup(e) if is_io(e) => ErrorClass::Io,
             Self::OldFormat(_)
             | Self::ReadOnly(_)
             | Self::Version { .. }

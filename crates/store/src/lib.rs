@@ -30,7 +30,8 @@ pub use prove::{
     BatchEstimate, BatchReport, NodeCosts, Progress, ProofFile, Prover, UpdateEstimate, UpdateReport, proof_key,
 };
 pub use store::{
-    BatchStatus, Changes, DatabaseFile, Epoch, EpochReport, MAX_REQUEST_KEY, MAX_REQUESTS, Options, Outcome, ProvenAt,
-    PruneReport, REQUESTS_KEPT, Request, Space, Status, Store, View, in_database,
+    BACKUP_MAGIC, Backup, BackupError, BackupHead, BackupReader, BatchStatus, Changes, DatabaseFile, Epoch,
+    EpochReport, MAX_REQUEST_KEY, MAX_REQUESTS, Options, Outcome, ProvenAt, PruneReport, REQUESTS_KEPT, Request, Space,
+    Status, Store, View, in_database,
 };
 pub use verify::{MAX_SUCCINCT_BYTES, Verified, VerifyError, check_length, verify};

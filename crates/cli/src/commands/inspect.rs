@@ -16,9 +16,10 @@ use evergrove::proof::keys::{KEY_MAGIC, KeySet, PAPER_KEY_MAGIC, PaperKeys, pinn
 use evergrove::proof::wire::{Bundle, OPENING_MAGIC, PROOF_MAGIC, RowsForm};
 use evergrove::proof::{BatchProof, Commitment, HeightClass, Opening, Profile};
 use evergrove::reshape::Reshape;
+use evergrove::store::{BACKUP_MAGIC, BackupReader};
 use serde_json::{Value, json};
 
-use super::{Terminal, eth, status, verify};
+use super::{Terminal, backup, eth, status, verify};
 use crate::exit::Mistake;
 use crate::files;
 use crate::report::{Report, count, size};
@@ -26,7 +27,7 @@ use crate::report::{Report, count, size};
 /// Say what a file of Evergrove is and what it claims, without verifying it
 ///
 /// Takes proofs, openings, bundles, key files, proofs and batches of claims about Ethereum's state, proofs of tables of slots, claims, schemas, commitments, payloads of jobs, files of
-/// points, and the directories of stores.
+/// points, backups of stores, and the directories of stores.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The file, or the directory of a store
@@ -48,6 +49,7 @@ enum Kind {
     TableProof,
     Payload,
     Points,
+    Backup,
     Text,
 }
 
@@ -75,6 +77,7 @@ impl Kind {
             _ if head.starts_with(b"EVGR") => Self::TableProof,
             _ if head.starts_with(b"EVGJ") => Self::Payload,
             _ if head.starts_with(b"EVGC") => Self::Points,
+            _ if head.starts_with(&BACKUP_MAGIC) => Self::Backup,
             _ if head.get(BUNDLE_MAGIC..).is_some_and(|rest| rest.starts_with(b"ustar")) => Self::Bundle,
             _ => {
                 let text = head.trim_ascii_start();
@@ -100,6 +103,7 @@ impl Kind {
             Self::TableProof => "proof of a table of slots",
             Self::Payload => "payload of a job",
             Self::Points => "points of a curve",
+            Self::Backup => "backup of a store",
             Self::Text => "text",
         }
     }
@@ -216,6 +220,14 @@ fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
         Kind::Payload | Kind::Points => {
             let bytes = std::fs::metadata(path).with_context(|| path.display().to_string())?.len();
             report.add_as("bytes", bytes, size(bytes));
+        }
+        Kind::Backup => {
+            let file = File::open(path).with_context(|| path.display().to_string())?;
+            let bytes = file.metadata().with_context(|| path.display().to_string())?.len();
+            let reader = BackupReader::new(file).map_err(|e| damaged(&e))?;
+            backup::add_head(report, reader.head());
+            report.add_as("bytes", bytes, size(bytes));
+            report.note("\nrestore --verify-only checks the whole file.");
         }
         // It is not binary.
         Kind::Text => {}

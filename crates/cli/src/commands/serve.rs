@@ -49,8 +49,9 @@ pub(crate) struct Args {
     /// Address for /healthz, /readyz and /metrics alone, which callers of --listen cannot hold up; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
-    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `write TOKEN` or a token alone may make changes too. A name
-    /// for --access-log may follow them. A changed file holds within seconds [default: $EVERGROVE_SERVE_TOKEN holds one]
+    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `backup TOKEN` may back up too, `write TOKEN` or a token alone
+    /// may make changes too. A name for --access-log may follow them. A changed file holds within seconds [default: $EVERGROVE_SERVE_TOKEN
+    /// holds one]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Let everyone in who reaches the address, which has to be one of this machine alone

@@ -25,6 +25,8 @@ fn the_help_of_every_command() {
         "query",
         "migrate",
         "doctor",
+        "backup",
+        "restore",
         "serve",
         "jobs",
         "app",

@@ -1,6 +1,7 @@
 //! The command as its users meet it: real processes, real files, the backend that executes everything again.
 
 mod app;
+mod backup;
 mod bls;
 mod bundle;
 mod errors;

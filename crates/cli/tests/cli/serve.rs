@@ -36,7 +36,7 @@ impl Service {
         Self { child, client: Client::new(addr).with_token(TOKEN) }
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         serde_json::from_str(self.client.get("/v1/status").text()).unwrap()
     }
 

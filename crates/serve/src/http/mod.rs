@@ -1,9 +1,11 @@
 //! The paths of a service.
 
+mod backup;
 mod changes;
 pub(crate) mod connections;
 mod events;
 mod read;
+mod rows;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -40,6 +42,7 @@ use crate::service::Shared;
     tags(
         (name = "changes", description = "Changes in"),
         (name = "proofs", description = "Commitments and proofs out"),
+        (name = "backup", description = "The whole store out"),
         (name = "health", description = "For probes and Prometheus; without a token"),
     ),
     components(schemas(crate::Event, Problem)),
@@ -67,7 +70,9 @@ fn guarded() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(read::batch))
         .routes(routes!(read::members))
         .routes(routes!(read::proof))
+        .routes(routes!(rows::rows))
         .routes(routes!(read::opening))
+        .routes(routes!(backup::stream))
         .routes(routes!(events::stream))
 }
 
@@ -131,8 +136,11 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
     });
     match right {
         None => Problem::unauthorized().into_response(),
-        Some(Right::Read) if !request.method().is_safe() => Problem::read_only().into_response(),
-        Some(_) => next.run(request).await,
+        Some(right) if right < Right::Write && !request.method().is_safe() => Problem::read_only().into_response(),
+        Some(right) => {
+            request.extensions_mut().insert(right);
+            next.run(request).await
+        }
     }
 }
 

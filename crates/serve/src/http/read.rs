@@ -10,13 +10,14 @@ use evergrove::store::{BatchStatus, Epoch, Error, Store};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::backups::{Progress, Report};
 use crate::problem::Problem;
 use crate::service::Shared;
 
 /// The header with the epoch that a proof or an opening is of.
-const EPOCH: HeaderName = HeaderName::from_static("evergrove-epoch");
+pub(super) const EPOCH: HeaderName = HeaderName::from_static("evergrove-epoch");
 /// The header with the commitment of that epoch.
-const COMMITMENT: HeaderName = HeaderName::from_static("evergrove-commitment");
+pub(super) const COMMITMENT: HeaderName = HeaderName::from_static("evergrove-commitment");
 
 /// Where the service stands.
 #[derive(Debug, Serialize, ToSchema)]
@@ -38,6 +39,7 @@ pub(crate) struct Status {
     stalled: bool,
     /// True since a write found no room on the disk, until one succeeds.
     disk_full: bool,
+    backups: Backups,
     /// The batch that is proven now.
     proving: Option<Proving>,
     /// Batches whose last refresh failed.
@@ -52,6 +54,28 @@ struct Queue {
     waiting: usize,
     /// How many may wait.
     capacity: usize,
+}
+
+/// Backups since the service has started.
+#[derive(Debug, Serialize, ToSchema)]
+struct Backups {
+    /// The one that is being made.
+    running: Option<Backup>,
+    /// How many were finished.
+    finished: u64,
+    /// How many were broken off: their callers were gone, or the service could not go on with them.
+    broken_off: u64,
+    /// The epoch of the last one that was finished.
+    last_epoch: Option<u64>,
+}
+
+/// How far a backup is.
+#[derive(Debug, Serialize, ToSchema)]
+struct Backup {
+    epoch: u64,
+    bytes: u64,
+    /// About how many bytes it will have.
+    bytes_estimate: u64,
 }
 
 /// How far a proof is.
@@ -123,10 +147,10 @@ pub(crate) struct Members {
 /// Which epoch is asked for.
 #[derive(Debug, Deserialize)]
 pub(crate) struct At {
-    epoch: Option<u64>,
+    pub(super) epoch: Option<u64>,
 }
 
-type Asked = Result<Query<At>, axum::extract::rejection::QueryRejection>;
+pub(super) type Asked = Result<Query<At>, axum::extract::rejection::QueryRejection>;
 
 impl Batch {
     fn new(batch: BatchStatus) -> Self {
@@ -207,6 +231,7 @@ pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
         },
         stalled: shared.is_stalled(),
         disk_full: shared.is_full(),
+        backups: backups_of(&shared),
         proving: shared.working().map(|w| Proving {
             batch: w.batch,
             epoch: w.epoch,
@@ -218,7 +243,17 @@ pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
     })
 }
 
-/// Where the service stands: epoch, commitment, queue, proofs.
+fn backups_of(shared: &Shared) -> Backups {
+    let Report { progress, finished, broken_off, last } = shared.backups().report();
+    let running = progress.map(|Progress { head, bytes }| Backup {
+        epoch: head.epoch.number,
+        bytes,
+        bytes_estimate: head.estimate,
+    });
+    Backups { running, finished, broken_off, last_epoch: last }
+}
+
+/// Where the service stands: epoch, commitment, queue, proofs, backups.
 #[utoipa::path(get, path = "/v1/status", tag = "proofs", security(("bearer" = [])), responses(
     (status = 200, description = "It stands there", body = Status),
     (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),

@@ -5,7 +5,7 @@ use evergrove_jobs::Key;
 use evergrove_verifier::{Commitment, NodeKind};
 
 use super::{batch_error, class_of, proof_key, work};
-use crate::{Error, Store};
+use crate::{Epoch, Error, Store};
 
 /// The final proof of a batch, as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,25 @@ pub struct ProofFile {
 }
 
 impl Store {
+    /// The members of a batch in an epoch, with that epoch; for `None` in that of its last finished proof. Their rows are what a verifier brings to
+    /// [`Self::proof_at`].
+    ///
+    /// # Errors
+    /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] when it was never proven, or has had these members for less long;
+    /// [`Error::AllRows`] when it is over all rows: verifiers then take none.
+    pub fn members_at(&self, name: &str, epoch: Option<u64>) -> Result<(Epoch, Vec<u64>), Error> {
+        let (record, members) = self.record(name)?;
+        if record.is_complete() {
+            return Err(Error::AllRows(name.into()));
+        }
+        let current = self.epoch()?.number;
+        let epoch = epoch.or(record.proven.as_ref().map(|p| p.epoch)).unwrap_or(current);
+        if record.proven.is_none() || record.since > epoch {
+            return Err(Error::NotProven { name: name.into(), epoch });
+        }
+        Ok((*self.view_at(epoch)?.epoch(), members))
+    }
+
     /// The final proof of a batch for an epoch; for `None` the last one that was finished, which during a refresh is of an
     /// epoch before the current one.
     ///

@@ -60,18 +60,44 @@ pub(super) struct Site {
 }
 
 impl Site {
+    /// A site in the directory of the store.
     pub(super) fn new(dir: &Path) -> Result<Self, Error> {
         let file = dir.join(DATABASE);
         if file.try_exists().map_err(Error::io(&file))? {
             return Err(Error::Exists(dir.into()));
         }
+        Self::inside(dir, "")
+    }
+
+    /// A site beside a directory that does not exist or is empty, whose place it can take: see [`Self::become_dir`]. Gives that place, too.
+    pub(super) fn beside(dir: &Path) -> Result<(Self, PathBuf), Error> {
+        // Neither a link nor a name like `.` can be replaced.
+        let place = dir.canonicalize().unwrap_or_else(|_| dir.into());
+        let parent = parent(&place);
+        match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(Error::io(dir)(e)),
+            Ok(_) if dir.join(DATABASE).exists() => return Err(Error::Exists(dir.into())),
+            Ok(false) => return Err(Error::NotEmpty(dir.into())),
+            Ok(true) if is_mounted(&place, parent) => {
+                let what = "a file system is mounted here, which no directory can take the place of";
+                let source = std::io::Error::new(std::io::ErrorKind::CrossesDevices, what);
+                return Err(Error::Io { path: dir.into(), source });
+            }
+            Ok(true) => {}
+        }
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        Ok((Self::inside(parent, &format!("-{name}"))?, place))
+    }
+
+    fn inside(dir: &Path, suffix: &str) -> Result<Self, Error> {
         let made = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
         let made = made.map(Path::to_owned).collect();
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         for left in sites(dir) {
             fs::remove_dir_all(&left).map_err(Error::io(&left))?;
         }
-        let site = dir.join(format!("{CREATING}{}", std::process::id()));
+        let site = dir.join(format!("{CREATING}{}{suffix}", std::process::id()));
         match fs::remove_dir_all(&site) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&site)(e)),
             _ => {}
@@ -97,7 +123,39 @@ impl Site {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(Error::Exists(dir.into())),
             Err(_) => fs::rename(self.file(), &target).map_err(Error::io(&target))?,
         }
-        fs::File::open(dir).and_then(|d| d.sync_all()).map_err(Error::io(dir))
+        sync(dir)
+    }
+
+    /// Becomes the directory that it was made beside, with all that is in it, in one step.
+    pub(super) fn become_dir(self, dir: &Path) -> Result<(), Error> {
+        // Fails where the directory has got something in it meanwhile.
+        fs::rename(&self.site, dir).map_err(Error::io(dir))?;
+        sync(parent(dir))
+    }
+}
+
+/// Makes the names in a directory survive a crash.
+pub(super) fn sync(dir: &Path) -> Result<(), Error> {
+    fs::File::open(dir).and_then(|d| d.sync_all()).map_err(Error::io(dir))
+}
+
+/// The directory that a directory is in.
+fn parent(dir: &Path) -> &Path {
+    dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// True of a directory that is on another file system than the one that it is in.
+fn is_mounted(dir: &Path, parent: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let device = |p: &Path| fs::metadata(p).map(|m| m.dev()).ok();
+        device(dir) != device(parent)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (dir, parent);
+        false
     }
 }
 

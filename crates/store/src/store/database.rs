@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use redb::{ReadableDatabase, ReadableTable, Value};
+use redb::{MultimapTableHandle, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableHandle, Value};
 
 use super::layout::{DATABASE, FORMAT};
 use crate::Error;
@@ -372,6 +372,15 @@ impl Reading {
             Err(fault) => Err(fault.of_table(self.0.dir())),
         }
     }
+
+    /// The names of all tables of the database, also of those that this program does not know.
+    pub(super) fn table_names(&self) -> Result<Vec<String>, Error> {
+        self.0.call(|t| {
+            let plain = t.list_tables()?.map(|table| table.name().to_owned());
+            let multimaps = t.list_multimap_tables()?.map(|table| table.name().to_owned());
+            Ok::<_, redb::StorageError>(plain.chain(multimaps).collect())
+        })
+    }
 }
 
 /// A transaction that writes. Dropped, it writes nothing.
@@ -397,15 +406,24 @@ impl Writing {
 }
 
 /// A key of a table, which can be copied out of the database.
-pub(crate) trait Key: redb::Key + 'static {
+pub(crate) trait Key: redb::Key + Send + 'static {
     type Owned;
     fn owned(key: Self::SelfType<'_>) -> Self::Owned;
+
+    /// True of the bytes of a key.
+    fn is_key(bytes: &[u8]) -> bool {
+        Self::fixed_width() == Some(bytes.len())
+    }
 }
 
 impl Key for &'static str {
     type Owned = String;
     fn owned(key: &str) -> String {
         key.into()
+    }
+
+    fn is_key(bytes: &[u8]) -> bool {
+        std::str::from_utf8(bytes).is_ok()
     }
 }
 
@@ -496,6 +514,72 @@ impl<K: Key, V: Bytes> Iterator for Entries<'_, K, V> {
         let next = self.0.call_mut(|range| {
             let entry = range.next().transpose()?;
             Ok::<_, redb::StorageError>(entry.map(|(k, v)| (K::owned(k.value()), v.value().as_ref().to_vec())))
+        });
+        next.transpose()
+    }
+}
+
+/// The bytes of a key and of its value.
+pub(super) type RawEntry = (Vec<u8>, Vec<u8>);
+/// The entries of a table, in ascending order of the keys. They keep their transaction open.
+pub(super) type RawEntries = Box<dyn Iterator<Item = Result<RawEntry, Error>> + Send>;
+
+/// A table of whatever keys, by the bytes of its keys and values. The bytes of a number are little-endian, those of several numbers
+/// follow each other, and those of a text are its UTF-8.
+pub(super) trait AnyTable {
+    /// Its name.
+    fn title(&self) -> &str;
+    /// How many entries it has in a transaction, and all of them; `None` where the database does not have the table.
+    fn read(&self, read: &Reading) -> Result<Option<(u64, RawEntries)>, Error>;
+    /// The table in a transaction that writes, created where there is none.
+    fn write<'t>(&self, write: &'t Writing) -> Result<Box<dyn AnyWriteTable + 't>, Error>;
+}
+
+/// A table of a transaction that writes, by the bytes of its keys and values.
+pub(super) trait AnyWriteTable {
+    /// False where the bytes of the key are not those of a key of this table.
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
+}
+
+impl<K: Key> AnyTable for TableDefinition<'static, K, &'static [u8]> {
+    fn title(&self) -> &str {
+        self.name()
+    }
+
+    fn read(&self, read: &Reading) -> Result<Option<(u64, RawEntries)>, Error> {
+        let Some(table) = read.open_table_if_any(*self)? else { return Ok(None) };
+        let len = table.0.call(ReadableTableMetadata::len)?;
+        let range = table.0.hold(|t| t.range::<K::SelfType<'_>>(..)).map_err(|f| f.of(table.0.dir()))?;
+        Ok(Some((len, Box::new(Raw(range)))))
+    }
+
+    fn write<'t>(&self, write: &'t Writing) -> Result<Box<dyn AnyWriteTable + 't>, Error> {
+        Ok(Box::new(write.open_table(*self)?))
+    }
+}
+
+impl<K: Key> AnyWriteTable for WriteTable<'_, K, &'static [u8]> {
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        if !K::is_key(key) {
+            return Ok(false);
+        }
+        self.0.call_mut(|t| t.insert(K::from_bytes(key), value).map(drop))?;
+        Ok(true)
+    }
+}
+
+/// Entries of a table as bytes.
+struct Raw<K: Key>(Held<redb::Range<'static, K, &'static [u8]>>);
+
+impl<K: Key> Iterator for Raw<K> {
+    type Item = Result<RawEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.0.call_mut(|range| {
+            let entry = range.next().transpose()?;
+            Ok::<_, redb::StorageError>(
+                entry.map(|(k, v)| (K::as_bytes(&k.value()).as_ref().to_vec(), v.value().to_vec())),
+            )
         });
         next.transpose()
     }

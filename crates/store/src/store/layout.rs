@@ -5,7 +5,7 @@ use evergrove_primitives::Digest;
 use evergrove_verifier::wire::{DecodeError, Reader, Records, Writer};
 use evergrove_verifier::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme};
 
-use super::database::TableDefinition;
+use super::database::{AnyTable, TableDefinition};
 
 /// The format of stores that are written. Those of format 1 are read: see [`super::v1`].
 pub(crate) const FORMAT: u32 = 2;
@@ -35,6 +35,11 @@ pub(crate) const MEMBERS: TableDefinition<&str, &[u8]> = TableDefinition::new("m
 pub(crate) const REQUESTS: TableDefinition<&str, &[u8]> = TableDefinition::new("requests");
 /// Epoch -> when its requests with keys were made, and their keys.
 pub(crate) const REQUESTS_OF: TableDefinition<u64, &[u8]> = TableDefinition::new("request-keys");
+
+/// Every table: what a backup holds. One that is missing here would be missing there, so that a backup of a database with a further table is
+/// refused, and a test compares the tables of a new store.
+pub(super) const TABLES: [&dyn AnyTable; 8] =
+    [&META, &EPOCHS, &PAGES, &SLOTS, &BATCHES, &MEMBERS, &REQUESTS, &REQUESTS_OF];
 
 /// Names in [`META`].
 pub(crate) mod meta {

@@ -1,5 +1,6 @@
 //! A store: one directory with the versions of one table, its batches and their proofs.
 
+mod backup;
 mod batches;
 mod changes;
 mod create;
@@ -9,6 +10,7 @@ mod migrate;
 mod prune;
 mod requests;
 mod reserve;
+mod restore;
 mod space;
 mod v1;
 mod view;
@@ -21,12 +23,14 @@ use evergrove_commit::schema::Schema;
 use evergrove_jobs::objects::{ObjectStore, Objects};
 use evergrove_verifier::{Commitment, SCHEME};
 
+pub use backup::{BACKUP_MAGIC, Backup, BackupError, BackupHead};
 pub use batches::{BatchStatus, ProvenAt, Status};
 pub use changes::{Changes, EpochReport};
 pub use database::{DatabaseFile, in_database};
 pub use layout::Epoch;
 pub use prune::PruneReport;
 pub use requests::{MAX_REQUEST_KEY, MAX_REQUESTS, Outcome, REQUESTS_KEPT, Request};
+pub use restore::BackupReader;
 pub use space::Space;
 pub use view::View;
 

@@ -1,6 +1,7 @@
 //! The store: its life, its failures, its schemes and its work elsewhere.
 
 mod apps;
+mod backup;
 mod cluster;
 mod common;
 mod crash;

@@ -17,10 +17,10 @@ use evergrove::jobs::bullmq::QueueError;
 use evergrove::jobs::{Cause, Key, ResultsError, RunError, TaskId};
 use evergrove::primitives::Digest;
 use evergrove::proof::{
-    AppId, BackendId, DecodeError, HeightClass, LeavesError, NodeKind, PolicyError, Profile, Scheme,
+    AppId, BackendId, Commitment, DecodeError, HeightClass, LeavesError, NodeKind, PolicyError, Profile, Scheme,
 };
 use evergrove::store::input::{InputError, Place, Problem, WriteError};
-use evergrove::store::{Error, Repair, VerifyError};
+use evergrove::store::{BackupError, Epoch, Error, Repair, VerifyError};
 
 use self::command_error::CommandError;
 
@@ -148,7 +148,12 @@ fn store(last: Option<&Error>) -> Option<Error> {
         Some(E::AllRows(_)) => E::NotAStore(dir()),
         Some(E::NotAStore(_)) => E::Missing(dir()),
         Some(E::Missing(_)) => E::Exists(dir()),
-        Some(E::Exists(_)) => E::Locked(dir()),
+        Some(E::Exists(_)) => E::NotEmpty(dir()),
+        Some(E::NotEmpty(_)) => E::Backup(BackupError::Foreign),
+        Some(E::Backup(e)) => match backup(e) {
+            Some(next) => E::Backup(next),
+            None => E::Locked(dir()),
+        },
         Some(E::Locked(_)) => E::Version { dir: dir(), found: "7".into(), known: 2 },
         Some(E::Version { .. }) => E::OldFormat(dir()),
         Some(E::OldFormat(_)) => E::ReadOnly(dir()),
@@ -159,6 +164,25 @@ fn store(last: Option<&Error>) -> Option<Error> {
         }
         Some(E::Backend { .. }) => E::Io { path: "s/evergrove.redb".into(), source: io(io::ErrorKind::StorageFull) },
         Some(E::Io { .. }) => return None,
+    })
+}
+
+fn backup(last: &BackupError) -> Option<BackupError> {
+    use BackupError as E;
+    let epoch = |number| {
+        let commitment = Commitment { height: 3, root: digest(number) };
+        Box::new(Epoch { number, commitment, filled: 5 })
+    };
+    Some(match last {
+        E::Foreign => E::Version { found: 2 },
+        E::Version { .. } => E::Format { found: 3 },
+        E::Format { .. } => E::CutOff(700),
+        E::CutOff(_) => E::Damaged(42),
+        E::Damaged(_) => E::Trailing(700),
+        E::Trailing(_) => E::Content("what is in it".into()),
+        E::Content(_) => E::Commitment { named: epoch(3), found: epoch(2) },
+        E::Commitment { .. } => E::Read(io(io::ErrorKind::TimedOut)),
+        E::Read(_) => return None,
     })
 }
 

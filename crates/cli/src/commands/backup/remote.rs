@@ -1,0 +1,120 @@
+//! The backup of a service, over HTTP.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use evergrove::Config;
+use evergrove::store::{BackupHead, BackupReader, Error};
+use reqwest::StatusCode;
+use reqwest::blocking::{Client, Response};
+use reqwest::redirect::Policy;
+use serde_json::Value;
+
+use super::counter;
+use crate::commands::Terminal;
+use crate::exit::Mistake;
+use crate::files::Out;
+
+/// The variable that holds the token.
+const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
+/// How long the service may be silent.
+const SILENCE: Duration = Duration::from_secs(60);
+/// The longest text of an error that is read.
+const PROBLEM_BYTES: u64 = 1 << 16;
+
+/// Passes on what it reads.
+struct Tee<'a, 'o> {
+    from: Response,
+    to: &'a mut Out<'o>,
+    /// Why what was read could not be written.
+    failed: &'a mut Option<io::Error>,
+}
+
+impl Read for Tee<'_, '_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(bytes)?;
+        self.to.write_all(&bytes[..read]).map_err(|e| {
+            let kind = e.kind();
+            *self.failed = Some(e);
+            io::Error::from(kind)
+        })?;
+        Ok(read)
+    }
+}
+
+/// Copies the backup that a service answers with, and checks it on the way. Gives its head and its length.
+pub(super) fn copy(url: &str, out: &mut Out<'_>, terminal: Terminal) -> Result<(BackupHead, u64)> {
+    let answer = ask(url)?;
+    let mut failed = None;
+    let read = || -> Result<(BackupHead, u64), evergrove::store::BackupError> {
+        let reader = BackupReader::new(Tee { from: answer, to: out, failed: &mut failed })?;
+        let head = *reader.head();
+        let (progress, mut counted) = (counter(terminal, Some(head.estimate)), 0);
+        let bytes = reader.verify(&mut |read| {
+            (counted..read >> 20).for_each(|_| progress.step());
+            counted = read >> 20;
+        })?;
+        progress.finish();
+        Ok((head, bytes))
+    };
+    let copied = read();
+    match failed {
+        Some(e) => Err(e.into()),
+        None => copied.map_err(Error::from).with_context(|| url.to_owned()),
+    }
+}
+
+fn ask(url: &str) -> Result<Response> {
+    let shown = url.split('@').next_back().unwrap_or_default();
+    let parsed = reqwest::Url::parse(&format!("{}/v1/backup", url.trim_end_matches('/'))).ok();
+    let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let Some(address) = parsed.filter(|_| shown == url) else {
+        let message = format!("--url: not the address of a service: {shown}");
+        return Err(Mistake::usage(message, "give one like http://127.0.0.1:7070, and the token in the environment"));
+    };
+    // Another part of the program may have chosen the same one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder().connect_timeout(SILENCE).timeout(SILENCE).redirect(Policy::none()).build();
+    let token = Config::from_env().environment.serve_token;
+    let answer = client.and_then(|client| {
+        let request = client.get(address);
+        match &token {
+            Some(token) => request.bearer_auth(token.trim()).send(),
+            None => request.send(),
+        }
+    });
+    let answer = answer.map_err(|e| {
+        // The causes say what happened; the error itself repeats the address.
+        let mut causes = Vec::new();
+        let mut next = std::error::Error::source(&e);
+        while let Some(cause) = next {
+            causes.push(cause.to_string());
+            next = cause.source();
+        }
+        let message = format!("{url}: the service does not answer: {}", causes.join(": "));
+        Mistake::io(message, "check the address, and whether the service runs")
+    })?;
+    if answer.status() == StatusCode::OK { Ok(answer) } else { Err(refused(url, answer)) }
+}
+
+/// What a service says instead of a backup.
+fn refused(url: &str, answer: Response) -> anyhow::Error {
+    let status = answer.status();
+    let mut text = Vec::new();
+    // What does not come is not shown.
+    let _ = answer.take(PROBLEM_BYTES).read_to_end(&mut text);
+    let problem: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let detail = problem["detail"].as_str().map_or(String::new(), |detail| format!(": {detail}"));
+    let message = format!("{url}: the service answers {status}{detail}");
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            Mistake::usage(message, format!("put a token that may back up into {TOKEN}"))
+        }
+        StatusCode::NOT_FOUND => {
+            Mistake::usage(message, "check the address: it is not that of a service of this version")
+        }
+        StatusCode::TOO_MANY_REQUESTS => Mistake::io(message, "wait until the other backup ends"),
+        _ => Mistake::io(message, "see the log of the service"),
+    }
+}

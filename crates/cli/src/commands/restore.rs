@@ -1,0 +1,92 @@
+//! `evergrove restore`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use evergrove::store::{BackupReader, Error, Store};
+
+use super::Terminal;
+use super::backup::{add_head, counter};
+use crate::exit::Mistake;
+use crate::files;
+use crate::report::{Report, count, seconds, size};
+
+/// Make a store of a backup
+///
+/// The store is made beside its place and put there in one step, after every checksum of the backup was right, the store was found to have
+/// the commitment that the backup names, and its roots, rows and nodes were computed again.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The backup, - for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Directory of the store: one that does not exist or is empty
+    #[arg(long, value_name = "DIR", required_unless_present = "verify_only")]
+    store: Option<PathBuf>,
+    /// Read the whole backup and check it, and write nothing
+    #[arg(long, conflicts_with = "store")]
+    verify_only: bool,
+    /// Put the store in place without computing roots, rows and nodes again: sooner, or as it was where it was damaged before
+    #[arg(long, conflicts_with = "verify_only")]
+    unchecked: bool,
+}
+
+pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
+    let (start, path) = (Instant::now(), args.file.as_path());
+    let name = || path.display().to_string();
+    let (from, len): (Box<dyn Read>, _) = if path == Path::new(files::STDIN) {
+        (Box::new(std::io::stdin().lock()), None)
+    } else {
+        let file = File::open(path).with_context(name)?;
+        let len = file.metadata().with_context(name)?.len();
+        (Box::new(file), Some(len))
+    };
+    let of_file = |e: Error| match e {
+        Error::Backup(_) => anyhow::Error::from(e).context(name()),
+        Error::Corrupt { what, .. } => {
+            let remedy = "take an earlier backup, or restore the store as it was with --unchecked and see doctor";
+            Mistake::store(format!("{}: the store was damaged before it was backed up: {what}", name()), remedy)
+        }
+        e => e.into(),
+    };
+    let backup = BackupReader::new(from).map_err(|e| of_file(e.into()))?;
+    let head = *backup.head();
+    let (progress, mut counted, mut bytes) = (counter(terminal, len), 0, 0);
+    let mut read = |read: u64| {
+        (counted..read >> 20).for_each(|_| progress.step());
+        (counted, bytes) = (read >> 20, read);
+    };
+    let store = match &args.store {
+        Some(dir) => Some(Store::restore(backup, dir, !args.unchecked, &mut read).map_err(of_file)?),
+        None => {
+            backup.verify(&mut read).map_err(|e| of_file(e.into()))?;
+            None
+        }
+    };
+    progress.finish();
+    let mut report = Report::default();
+    if let Some(store) = &store {
+        report.add("store", store.dir().display().to_string());
+    }
+    add_head(&mut report, &head);
+    if let Some(store) = &store {
+        let stale = store.batches()?.into_iter().filter(|batch| !batch.fresh).map(|batch| batch.name);
+        let stale = stale.collect::<Vec<_>>();
+        let text = match stale.len() {
+            0 => "none".into(),
+            n => format!("{}: prove or the next start of serve proves", count(n, "batch")),
+        };
+        report.add_as("stale", stale, text);
+    }
+    report.add_as("bytes", bytes, size(bytes));
+    let elapsed = start.elapsed().as_secs_f64();
+    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.hidden("checked", store.is_some() && !args.unchecked);
+    if store.is_none() {
+        report.note("\nThe backup is whole. Only restore shows whether its rows are those of the commitment.");
+    }
+    report.print(terminal.format)
+}

@@ -1,0 +1,86 @@
+//! Rows of batches out, for verifiers elsewhere.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use evergrove::store::input::{Format, TableWriter};
+use evergrove::store::{Error, Store};
+use futures_util::stream::try_unfold;
+
+use super::read::{Asked, At, COMMITMENT, EPOCH, ask};
+use crate::problem::Problem;
+use crate::service::Shared;
+
+/// Rows are read until they have so many bytes as text.
+const PIECE: usize = 64 << 10;
+
+/// Rows of a batch that are still to be sent.
+struct Rest {
+    shared: Arc<Shared>,
+    epoch: u64,
+    members: Arc<[u64]>,
+    /// How many have been sent.
+    sent: usize,
+}
+
+/// The rows of a batch with their positions, as the file that `evergrove verify --leaves` takes.
+///
+/// A line of JSON for each row, ascending. Without an epoch those of the last proof that was finished, which the headers name: what `/proof` answers is
+/// about them. The connection is broken off where a row cannot be read, such as after its epoch was pruned.
+#[utoipa::path(get, path = "/v1/batches/{name}/rows", tag = "proofs", security(("bearer" = [])),
+    params(
+        ("name" = String, Path, description = "Name of the batch"),
+        ("epoch" = Option<u64>, Query, description = "The epoch"),
+    ),
+    responses(
+        (status = 200, description = "The rows", content_type = "application/x-ndjson", body = String, headers(
+            ("evergrove-epoch" = u64, description = "The epoch that they are of"),
+            ("evergrove-commitment" = String, description = "The commitment of that epoch"),
+        )),
+        (status = 404, description = "No such batch or epoch, or the batch had other members then", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The batch is over all rows: verifiers of its proof take none", body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn rows(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    asked: Asked,
+) -> Result<Response, Problem> {
+    let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
+    let (epoch, members) = ask(shared.clone(), move |store| store.members_at(&name, epoch)).await?;
+    let rest = Rest { shared, epoch: epoch.number, members: members.into(), sent: 0 };
+    let pieces = try_unfold(rest, |mut rest| async {
+        if rest.sent == rest.members.len() {
+            return Ok(None);
+        }
+        let (members, number, sent) = (rest.members.clone(), rest.epoch, rest.sent);
+        let piece = ask(rest.shared.clone(), move |store| piece(store, number, &members[sent..])).await;
+        let (text, read) = piece.map_err(|problem| std::io::Error::other(problem.detail))?;
+        rest.sent += read;
+        Ok::<_, std::io::Error>(Some((Bytes::from(text), rest)))
+    });
+    let about = [(EPOCH, epoch.number.to_string()), (COMMITMENT, epoch.commitment.to_string())];
+    let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
+    Ok((about, kind, Body::from_stream(pieces)).into_response())
+}
+
+/// The first rows of `members` as text, and how many they are.
+fn piece(store: &Store, epoch: u64, members: &[u64]) -> Result<(Vec<u8>, usize), Error> {
+    let view = store.view_at(epoch)?;
+    let (mut text, mut read) = (Vec::new(), 0);
+    for index in members {
+        let row = view.row(*index)?.ok_or(Error::EmptySlot { index: *index, batch: None })?;
+        let written = TableWriter::new(&mut text, Format::Jsonl, store.schema()).and_then(|mut writer| {
+            writer.write(*index, &row)?;
+            writer.finish()
+        });
+        written.map_err(|e| Error::Input(e.into()))?;
+        read += 1;
+        if text.len() >= PIECE {
+            break;
+        }
+    }
+    Ok((text, read))
+}
