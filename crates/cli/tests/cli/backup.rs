@@ -202,7 +202,10 @@ fn a_store_with_a_table_of_another_version_is_not_backed_up() {
         write.commit().unwrap();
     }
     let e = world.fails(3, &["backup", "--store", "s", "--out", "b.backup"]);
-    assert!(e.contains("the unknown table \"later\"") && e.contains("use the version of evergrove that wrote the store"), "{e}");
+    assert!(
+        e.contains("the unknown table \"later\"") && e.contains("use the version of evergrove that wrote the store"),
+        "{e}"
+    );
     assert!(!world.path("b.backup").exists());
 }
 
