@@ -14,7 +14,7 @@ fn tables_are_reproduced_with_a_verdict() {
     let text = world.run(&["lab", "reproduce", "msm-table1"]);
     assert!(text.out.contains("PEs, 13 bits") && text.out.contains("  * "), "{}", text.out);
     world.json(&["lab", "reproduce", "msm-fig3", "--out", "figures"]);
-    assert!(world.text("figures/msm-fig3.lines.csv").starts_with("quantity,unit,published,ours,deviation,verdict\n"));
+    assert!(world.text("figures/msm-fig3.lines.csv").starts_with("quantity,unit,origin,published,ours,by,deviation,verdict\n"));
     assert!(world.text("figures/msm-fig3-area.svg").contains("Table I"));
     assert!(world.text("figures/msm-fig3-area.csv").contains(",published\n"));
     let wrong = world.run(&["lab", "reproduce", "mtu-table9"]);

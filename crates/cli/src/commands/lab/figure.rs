@@ -47,7 +47,7 @@ pub(crate) struct PlotArgs {
     /// Only rows that have this value in this column; may be given several times
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = parse_choice)]
     choices: Vec<(String, String)>,
-    /// CSV of published points to mark: columns series, and those of the axes
+    /// CSV of points from elsewhere to mark: columns series, origin (published or derived), and those of the axes
     #[arg(long, value_name = "FILE")]
     published: Option<PathBuf>,
     /// Title of the figure
@@ -140,13 +140,16 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
     // In the order of numbers, if they are some, those of published points last.
     let mut series: BTreeMap<(bool, Vec<u64>, String), Vec<Point>> = BTreeMap::new();
     let mut all = [Vec::new(), Vec::new()];
-    let mut add = |rows: &[Row], origin: Origin| -> Result<()> {
+    let mut add = |rows: &[Row], origin: Option<Origin>| -> Result<()> {
         let (xs, ys) = (numbers(rows, &args.x)?, numbers(rows, &args.y)?);
         for ((row, x), y) in rows.iter().zip(&xs).zip(&ys) {
-            let published = origin == Origin::Published;
+            let published = origin.is_none();
+            // Points are printed, unless the file says that they are derived.
+            let derived = published && name(row, "origin") == "derived";
+            let origin = origin.unwrap_or(if derived { Origin::Derived } else { Origin::Published });
             let values: Vec<String> = args.series.iter().map(|by| name(row, by)).collect();
             let text = match (published, &args.series[..]) {
-                (true, _) => format!("published: {}", name(row, "series")),
+                (true, _) => format!("{origin}: {}", name(row, "series")),
                 (false, []) => results::label(&args.y),
                 (false, all) => {
                     let settings = all.iter().zip(&values).map(|(by, value)| results::setting(by, value));
@@ -163,11 +166,11 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
     };
     let rows = chosen(read(&args.file)?, &args.choices)?;
     known(&rows, &args.series)?;
-    add(&rows, Origin::Modelled)?;
+    add(&rows, Some(Origin::Modelled))?;
     if let Some(path) = &args.published {
         // A published point is left out by the columns that it has.
         let fits = |row: &Row| args.choices.iter().all(|(column, value)| ["-", value].contains(&&*name(row, column)));
-        add(&read(path)?.into_iter().filter(fits).collect::<Vec<_>>(), Origin::Published)?;
+        add(&read(path)?.into_iter().filter(fits).collect::<Vec<_>>(), None)?;
     }
     for points in series.values_mut() {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
