@@ -8,6 +8,8 @@ use crate::engine::MemoryKind;
 /// PEs of the design in the table, and bytes of its nodes.
 const TABLE_PES: f64 = 32.0;
 const TABLE_BYTES: f64 = 32.0;
+/// Rounds of SHA3.
+const KECCAK_ROUNDS: u64 = 24;
 
 /// A unit with so many PEs at 7 nm and 1 GHz, without the memory's interface.
 ///
@@ -48,6 +50,17 @@ pub fn design(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
         out.add("HBM2 PHY", phys * costs.get("hbm2.phy.area")?, phys * costs.get("hbm2.phy.power")?);
     }
     Ok(out)
+}
+
+/// Area at 7 nm of the SHA3 cores of so many PEs that take a node in `interval` cycles: as many rounds of Keccak as finish 24
+/// in that time, each with registers for the state.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn sha3_cores(costs: &Costs, pes: u32, interval: u64) -> Result<f64, LabError> {
+    let rounds = KECCAK_ROUNDS.div_ceil(interval.max(1)) as f64;
+    let gates = rounds * costs.get("keccak.round.gates")?;
+    Ok(f64::from(pes) * gates * costs.get("gate.area.22")? / 1e6 / costs.get("scale.22to7.area")?)
 }
 
 /// The unit with an HBM2 PHY that it shares with `sharers` units in all.

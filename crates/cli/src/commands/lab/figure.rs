@@ -25,6 +25,9 @@ pub(crate) struct ParetoArgs {
     /// Other column to be small
     #[arg(long, value_name = "COLUMN", default_value = "time_us")]
     y: String,
+    /// How much smaller the other column must be, as a share, for a design that is larger in the first
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share)]
+    tolerance: f64,
     /// Only rows that have this value in this column; may be given several times
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = parse_choice)]
     choices: Vec<(String, String)>,
@@ -66,6 +69,13 @@ fn parse_choice(text: &str) -> Result<(String, String), String> {
     Ok((column.to_owned(), value.to_owned()))
 }
 
+fn parse_share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or_else(|| "choose a number from 0 to below 1".into())
+}
+
 /// Every column that is named is one of the file.
 fn known<'a>(rows: &[Row], columns: impl IntoIterator<Item = &'a String>) -> Result<()> {
     let there: Vec<&str> = rows.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
@@ -102,14 +112,22 @@ fn numbers(rows: &[Row], column: &str) -> Result<Vec<f64>> {
 
 pub(crate) fn pareto(args: &ParetoArgs, terminal: Terminal) -> Result<()> {
     let rows = chosen(read(&args.file)?, &args.choices)?;
-    let front = results::pareto(&rows, &args.x, &args.y)
+    let front = results::pareto(&rows, &args.x, &args.y, args.tolerance)
         .map_err(|e| Mistake::usage(e.to_string(), "name columns of the file"))?;
     let (xs, ys) = (numbers(&rows, &args.x)?, numbers(&rows, &args.y)?);
+    let varied = results::varied(&rows);
     for i in front {
-        let id = name(&rows[i], "id");
+        let parameters = varied.iter().map(|column| (*column, name(&rows[i], column)));
         match terminal.format {
-            Output::Json => line(&json!({ "id": id, &args.x: xs[i], &args.y: ys[i] })),
-            Output::Text => text(&format!("{id}  {} {}  {} {}\n", args.x, xs[i], args.y, ys[i])),
+            Output::Json => {
+                let parameters: BTreeMap<&str, String> = parameters.collect();
+                let id = name(&rows[i], "id");
+                line(&json!({ "id": id, "parameters": parameters, &args.x: xs[i], &args.y: ys[i] }))
+            }
+            Output::Text => {
+                let design: Vec<String> = parameters.map(|(column, value)| format!("{column} {value}")).collect();
+                text(&format!("{}  {} {}  {} {}\n", design.join(" "), args.x, xs[i], args.y, ys[i]))
+            }
         }?;
     }
     Ok(())
