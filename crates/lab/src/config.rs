@@ -195,8 +195,9 @@ impl Design {
                 number(&mut row, "written_bytes", r.written_bytes as f64);
                 number(&mut row, "buffered_nodes", r.buffered_nodes as f64);
                 number(&mut row, "spilled_nodes", r.spilled_nodes as f64);
-                let cost = mtu::cost::unit(costs, p.pes)?;
-                spend(&mut row, &cost, r.seconds);
+                let operations = p.leaves() as f64 - 1.0;
+                let busy = operations / (f64::from(p.pes) * r.cycles as f64);
+                spend(&mut row, &mtu::cost::design(costs, &p)?, r.seconds, busy.min(1.0));
                 activities(&mut row, &r.activities);
             }
             Machine::Poseidon => {
@@ -212,7 +213,8 @@ impl Design {
                 number(&mut row, "hbm_bytes", r.hbm_bytes as f64);
                 number(&mut row, "deepest_queue_digests", r.queues.iter().copied().max().unwrap_or(0) as f64);
                 number(&mut row, "dsp_slices", poseidon::resources::dsps(&p) as f64);
-                spend(&mut row, &poseidon::resources::power(costs, &p)?, r.seconds);
+                // Measured on boards, what is idle included.
+                spend(&mut row, &poseidon::resources::power(costs, &p)?, r.seconds, 1.0);
                 activities(&mut row, &r.activities);
             }
             Machine::Msm => {
@@ -226,15 +228,9 @@ impl Design {
                 number(&mut row, "result_aggregation_cycles", r.result_aggregation as f64);
                 number(&mut row, "conflicts", r.conflicts as f64);
                 number(&mut row, "read_bytes", r.bytes as f64);
-                let mut cost = Breakdown::default();
-                for w in p.windows.iter().take(p.parallel_windows as usize) {
-                    let element = msm::cost::element(costs, *w)?;
-                    for part in element.parts {
-                        let points = f64::from(p.parallel_points);
-                        cost.add(&part.name, points * part.area_mm2, points * part.power_w);
-                    }
-                }
-                spend(&mut row, &cost, r.seconds);
+                let cost = msm::cost::elements(costs, &p)?;
+                let busy = r.additions as f64 / (f64::from(p.pes()) * r.cycles as f64);
+                spend(&mut row, &cost, r.seconds, busy.min(1.0));
                 number(
                     &mut row,
                     "system_cost_usd",
@@ -251,8 +247,9 @@ fn number(row: &mut Row, name: &str, value: f64) {
     row.push((name.to_owned(), Cell::Number(value)));
 }
 
-/// Totals, and what they are made of. A machine whose area nobody has published has none.
-fn spend(row: &mut Row, cost: &Breakdown, seconds: f64) {
+/// Totals, and what they are made of. The energy is that of the share of the time in which the machine's elements are busy. A
+/// machine whose area nobody has published has none.
+fn spend(row: &mut Row, cost: &Breakdown, seconds: f64, busy: f64) {
     if cost.area_mm2() > 0.0 {
         number(row, "area_mm2", cost.area_mm2());
     }
@@ -265,7 +262,8 @@ fn spend(row: &mut Row, cost: &Breakdown, seconds: f64) {
             }
         }
     }
-    number(row, "energy_uj", cost.power_w() * seconds * 1e6);
+    number(row, "busy_share", busy);
+    number(row, "energy_uj", cost.power_w() * busy * seconds * 1e6);
 }
 
 fn activities(row: &mut Row, all: &[(String, Activity)]) {

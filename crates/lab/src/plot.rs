@@ -88,6 +88,15 @@ pub enum Origin {
     Extrapolated,
     /// Stated by others: a cross.
     Published,
+    /// Follows by arithmetic from what others state: an upright cross.
+    Derived,
+}
+
+impl Origin {
+    /// Whether others state it, or what it follows from.
+    fn is_foreign(self) -> bool {
+        matches!(self, Self::Published | Self::Derived)
+    }
 }
 
 impl fmt::Display for Origin {
@@ -97,6 +106,7 @@ impl fmt::Display for Origin {
             Self::Modelled => "modelled",
             Self::Extrapolated => "extrapolated",
             Self::Published => "published",
+            Self::Derived => "derived",
         })
     }
 }
@@ -238,7 +248,7 @@ impl Figure {
         for (k, series) in self.series.iter().enumerate() {
             let color = PALETTE[k % PALETTE.len()];
             // A line through published points would claim values between them.
-            let line = series.points.iter().filter(|p| p.origin != Origin::Published).map(|p| (p.x, p.y));
+            let line = series.points.iter().filter(|p| !p.origin.is_foreign()).map(|p| (p.x, p.y));
             chart.draw_series(LineSeries::new(line, color.mix(0.7).stroke_width(2 * scale)))?;
         }
         for (k, series) in self.series.iter().enumerate() {
@@ -258,7 +268,7 @@ impl Figure {
     {
         let named = self.series.iter().enumerate().map(|(k, s)| {
             let origin = s.points.first().map_or(Origin::Measured, |p| p.origin);
-            let origin = if origin == Origin::Published { origin } else { Origin::Measured };
+            let origin = if origin.is_foreign() { origin } else { Origin::Measured };
             (s.name.clone(), origin, PALETTE[k % PALETTE.len()])
         });
         let mut origins: Vec<Origin> = self.points().map(|p| p.origin).collect();
@@ -300,7 +310,7 @@ impl<C, B: DrawingBackend> Drawable<B> for Marker<C> {
         backend: &mut B,
         _: (u32, u32),
     ) -> Result<(), DrawingErrorKind<B::ErrorType>> {
-        let width = if self.origin == Origin::Published { 3 } else { 1 };
+        let width = if self.origin.is_foreign() { 3 } else { 1 };
         let style = ShapeStyle { color: self.color.to_rgba(), filled: true, stroke_width: width * self.scale };
         let (unit, radius) = (self.scale as i32, RADIUS * self.scale as i32);
         for (x, y) in at {
@@ -319,6 +329,10 @@ impl<C, B: DrawingBackend> Drawable<B> for Marker<C> {
                 Origin::Published => {
                     line((-radius, -radius), (radius, radius))?;
                     line((-radius, radius), (radius, -radius))?;
+                }
+                Origin::Derived => {
+                    line((-radius, 0), (radius, 0))?;
+                    line((0, -radius), (0, radius))?;
                 }
             }
         }

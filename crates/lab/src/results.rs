@@ -259,19 +259,30 @@ pub fn numbers(rows: &[Row], name: &str) -> Result<Vec<f64>, ResultsError> {
 
 /// The rows that no other row beats in both columns, both to be small; ascending in the first. Of equal rows the first stays.
 ///
+/// A row that is larger in `x` must be smaller in `y` by more than the share `tolerance`: less is noise, or not worth it.
+///
 /// # Errors
 /// If a column is not there, or holds no numbers.
-pub fn pareto(rows: &[Row], x: &str, y: &str) -> Result<Vec<usize>, ResultsError> {
+pub fn pareto(rows: &[Row], x: &str, y: &str, tolerance: f64) -> Result<Vec<usize>, ResultsError> {
     let (xs, ys) = (numbers(rows, x)?, numbers(rows, y)?);
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|a, b| xs[*a].total_cmp(&xs[*b]).then(ys[*a].total_cmp(&ys[*b])));
     let mut best = f64::INFINITY;
     order.retain(|i| {
-        let stays = ys[*i] < best;
-        best = best.min(ys[*i]);
+        let stays = best == f64::INFINITY || ys[*i] < best - tolerance * best.abs();
+        if stays {
+            best = ys[*i];
+        }
         stays
     });
     Ok(order)
+}
+
+/// The parameters that tell the rows of a sweep apart: the columns between `machine` and `cycles` that have several values.
+pub fn varied(rows: &[Row]) -> Vec<&str> {
+    let names = columns(rows).into_iter().skip_while(|name| *name != "machine").skip(1);
+    let several = |name: &&str| rows.iter().any(|row| get(row, name) != get(&rows[0], name));
+    names.take_while(|name| *name != "cycles").filter(several).collect()
 }
 
 /// Reads back the CSV of a sweep.
@@ -369,7 +380,18 @@ mod tests {
         let points = [(1.0, 9.0), (2.0, 9.0), (3.0, 4.0), (3.0, 5.0), (4.0, 4.0), (5.0, 1.0)];
         let row = |(x, y)| vec![("x".to_owned(), Cell::Number(x)), ("y".to_owned(), Cell::Number(y))];
         let rows: Vec<Row> = points.into_iter().map(row).collect();
-        assert_eq!(pareto(&rows, "x", "y").expect("a front"), [0, 2, 5]);
-        assert!(matches!(pareto(&rows, "z", "y"), Err(ResultsError::Column { .. })));
+        assert_eq!(pareto(&rows, "x", "y", 0.0).expect("a front"), [0, 2, 5]);
+        // From 9 to 4 is more than half, from 4 to 1 too.
+        assert_eq!(pareto(&rows, "x", "y", 0.5).expect("a front"), [0, 2, 5]);
+        assert_eq!(pareto(&rows, "x", "y", 0.6).expect("a front"), [0, 5]);
+        assert!(matches!(pareto(&rows, "z", "y", 0.0), Err(ResultsError::Column { .. })));
+        let cells = |pes: f64, id: &str, cycles: f64| -> Row {
+            let number = |name: &str, x| (name.to_owned(), Cell::Number(x));
+            let id = ("id".to_owned(), Cell::Text(id.to_owned()));
+            let machine = ("machine".to_owned(), Cell::Text("mtu".to_owned()));
+            vec![id, machine, number("log_size", 9.0), number("pes", pes), number("cycles", cycles)]
+        };
+        assert_eq!(varied(&[cells(2.0, "a", 9.0), cells(4.0, "b", 5.0)]), ["pes"]);
+        assert_eq!(varied(&[]), Vec::<&str>::new());
     }
 }

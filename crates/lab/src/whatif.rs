@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::LabError;
 use crate::error::field;
+use crate::msm;
 use crate::poseidon::{self, Outputs, formula};
 
 /// The only format that is read, and its version.
@@ -64,6 +65,8 @@ pub struct Proofs {
     /// Trees, and how many there are of each shape.
     #[serde(serialize_with = "as_list")]
     pub trees: BTreeMap<Tree, u64>,
+    /// Sums of products of scalars and points, steps of the kind `msm`: log2 of the points, rounded up, and how many there are.
+    pub products: BTreeMap<u32, u64>,
 }
 
 /// Keys of JSON objects are strings, hence a list.
@@ -135,6 +138,10 @@ impl Proofs {
                 if let Some(found) = tree(track, matrix, count("rows") as u64, count("columns") as u64) {
                     *proofs.trees.entry(found).or_default() += 1;
                 }
+            }
+            if kind == "msm" && count("points") >= 1.0 {
+                let log = count("points").log2().ceil() as u32;
+                *proofs.products.entry(log).or_default() += 1;
             }
             let kind = if name.ends_with(".hashing") { "hashing" } else { kind };
             proofs.kinds.entry(kind.to_owned()).or_default().add(&work);
@@ -236,8 +243,29 @@ fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<Time>, Lab
     Ok((!proofs.trees.is_empty()).then_some(Time { operations_s, bytes_s, all_s: Some(all) }))
 }
 
+/// Products of two words of 64 bits in the area of one of the tree unit's multipliers of 256 bits, whose area grows with the
+/// square of the bits.
+const NARROW: f64 = (256.0 / 64.0) * (256.0 / 64.0);
+
+/// Seconds of the multiplier of chiplets, honest, on the sums of the proofs: by the closed form.
+///
+/// # Errors
+/// If a sum has more points than it takes.
+fn sums(proofs: &Proofs, multiplier: &msm::Params) -> Result<Time, LabError> {
+    let (mut all, mut operations_s) = (0.0, 0.0);
+    for (log_points, count) in &proofs.products {
+        let p = msm::Params { log_points: *log_points, ..multiplier.clone() };
+        p.check()?;
+        let (cycle, count) = (1e-6 / p.frequency_mhz as f64, *count as f64);
+        all += count * msm::formula::cycles(&p) * cycle;
+        operations_s += count * msm::formula::stream_cycles(&p) * cycle;
+    }
+    // Its memory is not limited.
+    Ok(Time { operations_s, bytes_s: 0.0, all_s: Some(all) })
+}
+
 /// The answers for the published machines: the Poseidon engine behind three links and beside the memory, the tree unit's
-/// multipliers, both together, and the multiplier of chiplets.
+/// multipliers and narrow ones in their area, both together, and the multiplier of chiplets.
 ///
 /// # Errors
 /// If a tree of the trace is none that an engine takes.
@@ -267,6 +295,10 @@ pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
     let field = proofs.of(&products);
     let multipliers = Time { operations_s: field.multiplications / 32e9, bytes_s: field.bytes / 1024e9, all_s: None };
     out.push(answer(proofs, "tree unit's 32 multipliers at 1 GHz, 1024 GB/s".to_owned(), &products, multipliers));
+    // The products of these proofs are of words of 64 bits.
+    let narrow = Time { operations_s: multipliers.operations_s / NARROW, ..multipliers };
+    let text = format!("{} multipliers of 64 bits in their area, 1 GHz, 1024 GB/s", 32.0 * NARROW);
+    out.push(answer(proofs, text, &products, narrow));
     let fed = "tree unit fed by four Poseidon cores on one chip, 1024 GB/s".to_owned();
     let kinds = ["hashing", "lde", "quotient", "openings", "fri"];
     let both = Time {
@@ -275,9 +307,8 @@ pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
         all_s: beside.all_s.map(|trees| trees + multipliers.operations_s.max(multipliers.bytes_s)),
     };
     out.push(answer(proofs, fed, &kinds, both));
-    // These proofs multiply no points of a curve.
-    let nothing = Time { operations_s: 0.0, bytes_s: 0.0, all_s: None };
-    out.push(answer(proofs, "chiplet multiplier, 20 PEs".to_owned(), &[], nothing));
+    let kinds: &[&str] = if proofs.products.is_empty() { &[] } else { &["msm"] };
+    out.push(answer(proofs, "chiplet multiplier, 20 PEs".to_owned(), kinds, sums(proofs, &msm::Params::default())?));
     Ok(out)
 }
 
@@ -319,6 +350,26 @@ mod tests {
         let last = answers.last().expect("answers");
         assert_eq!((last.bound, last.speedup), ("nothing to do", 1.0));
         assert!(answers.iter().all(|a| a.speedup <= a.limit));
+    }
+
+    #[test]
+    fn sums_of_products_and_narrow_products() {
+        let mut value = trace();
+        let args = json!({ "points": 60_000 });
+        let span =
+            json!({ "ph": "X", "name": "commit", "cat": "msm", "pid": 1, "tid": 0, "dur": 200_000.0, "args": args });
+        value["traceEvents"].as_array_mut().expect("events").push(span);
+        let proofs = Proofs::parse(&value.to_string()).expect("a trace");
+        assert_eq!(proofs.products, [(16, 1)].into());
+        let answers = answers(&proofs).expect("machines");
+        let last = answers.last().expect("answers");
+        // 2^16 points on 20 PEs, and the aggregation beside them.
+        assert!(last.before_s == 0.2 && last.after_s > 65e-6 && last.after_s < 200e-6, "{last:?}");
+        let of = |part: &str| answers.iter().find(|a| a.machine.contains(part)).expect("an answer");
+        let (wide, narrow) = (of("32 multipliers at"), of("512 multipliers of 64 bits"));
+        assert!(narrow.after_s < wide.after_s && narrow.bound == "operations", "{wide:?} {narrow:?}");
+        // 64 million products on 512 multipliers at 1 GHz.
+        assert!((narrow.after_s - 64e6 / 512e9).abs() < 1e-9, "{narrow:?}");
     }
 
     /// Four cosets of 2^10 rows and the levels above; a layer of FRI.

@@ -14,7 +14,11 @@ fn tables_are_reproduced_with_a_verdict() {
     let text = world.run(&["lab", "reproduce", "msm-table1"]);
     assert!(text.out.contains("PEs, 13 bits") && text.out.contains("  * "), "{}", text.out);
     world.json(&["lab", "reproduce", "msm-fig3", "--out", "figures"]);
-    assert!(world.text("figures/msm-fig3.lines.csv").starts_with("quantity,unit,published,ours,deviation,verdict\n"));
+    assert!(
+        world
+            .text("figures/msm-fig3.lines.csv")
+            .starts_with("quantity,unit,origin,published,ours,by,deviation,verdict\n")
+    );
     assert!(world.text("figures/msm-fig3-area.svg").contains("Table I"));
     assert!(world.text("figures/msm-fig3-area.csv").contains(",published\n"));
     let wrong = world.run(&["lab", "reproduce", "mtu-table9"]);
@@ -41,6 +45,13 @@ fn a_sweep_is_run_kept_and_drawn() {
     assert!(refused.code == 2 && refused.err.contains("6 designs"), "{}", refused.err);
     let front = world.run(&["lab", "pareto", "out/results.csv"]);
     assert!(front.code == 0 && front.out.lines().count() >= 2, "{}", front.out);
+    assert!(
+        front.out.lines().all(|line| line.starts_with("bandwidth_gb_s ") && line.contains(" pes ")),
+        "{}",
+        front.out
+    );
+    let coarse = world.run(&["lab", "pareto", "out/results.csv", "--tolerance", "0.9"]);
+    assert!(coarse.out.lines().count() < front.out.lines().count(), "{}", coarse.out);
     world.json(&["lab", "plot", "out/results.csv", "--series", "bandwidth_gb_s", "--out", "out"]);
     assert!(world.text("out/plot.svg").contains("bandwidth 512 GB/s"));
     assert!(world.text("out/plot.svg").contains("time (µs)"));

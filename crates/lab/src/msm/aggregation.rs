@@ -1,4 +1,7 @@
 //! Sums of sums, on an adder with a latency: a graph of additions whose ready ones are issued in turn.
+//!
+//! A mixed adder takes a sum of two sums in two passes: the sum leaves the pipeline, enters it again in the same cycle, and
+//! takes that cycle's slot.
 
 use std::collections::VecDeque;
 
@@ -7,6 +10,45 @@ use crate::engine::Pipeline;
 
 /// A value: a bucket or the result of an addition.
 type Value = u32;
+
+/// A point adder: a pipeline that takes one operation a cycle. What needs several passes enters again when it leaves.
+#[derive(Clone, Debug)]
+pub(super) struct Adder<T> {
+    pipe: Pipeline<(T, u64)>,
+}
+
+impl<T> Adder<T> {
+    pub(super) fn new(latency: u64) -> Self {
+        Self { pipe: Pipeline::new(latency, 1) }
+    }
+    /// What leaves in this cycle. A first pass that ends takes this cycle's slot. Call it before [`Adder::is_free`].
+    #[inline]
+    pub(super) fn pop(&mut self, cycle: u64) -> Option<T> {
+        let (entry, passes) = self.pipe.pop(cycle)?;
+        if passes == 1 {
+            return Some(entry);
+        }
+        self.pipe.push(cycle, (entry, passes - 1));
+        None
+    }
+    /// Whether the slot of this cycle is free.
+    #[inline]
+    pub(super) fn is_free(&self, cycle: u64) -> bool {
+        self.pipe.ready(cycle)
+    }
+    /// Takes the slot of this cycle for an operation of so many passes.
+    #[inline]
+    pub(super) fn push(&mut self, cycle: u64, entry: T, passes: u64) {
+        self.pipe.push(cycle, (entry, passes));
+    }
+    /// When an operation leaves the pipeline next.
+    fn next_exit(&self) -> Option<u64> {
+        self.pipe.next_exit()
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.pipe.is_empty()
+    }
+}
 
 /// Additions that wait for each other.
 #[derive(Clone, Debug)]
@@ -19,13 +61,12 @@ pub(super) struct Graph<P> {
     /// The additions that wait for a value.
     users: Vec<Vec<u32>>,
     ready: VecDeque<u32>,
-    pipe: Pipeline<(Value, P)>,
     left: usize,
 }
 
 impl<P: Clone> Graph<P> {
-    /// Over values that are there; an adder of so many stages that takes an addition in `interval` cycles.
-    pub(super) fn new(values: Vec<P>, latency: u64, interval: u64) -> Self {
+    /// Over values that are there.
+    pub(super) fn new(values: Vec<P>) -> Self {
         let users = vec![Vec::new(); values.len()];
         Self {
             values: values.into_iter().map(Some).collect(),
@@ -33,7 +74,6 @@ impl<P: Clone> Graph<P> {
             missing: Vec::new(),
             users,
             ready: VecDeque::new(),
-            pipe: Pipeline::new(latency, interval),
             left: 0,
         }
     }
@@ -68,6 +108,18 @@ impl<P: Clone> Graph<P> {
         }
         let total = running[1..].iter().fold(*first, |total, sum| self.add(total, *sum));
         (total, running[running.len() - 1])
+    }
+    /// The values, each the sum of `copies` neighbours.
+    pub(super) fn merge(&mut self, values: &[Value], copies: usize) -> Vec<Value> {
+        let mut merged = Vec::with_capacity(values.len() / copies);
+        for group in values.chunks(copies) {
+            let mut sums = group.to_vec();
+            while sums.len() > 1 {
+                sums = sums.chunks(2).map(|pair| if let [a, b] = pair { self.add(*a, *b) } else { pair[0] }).collect();
+            }
+            merged.extend(sums);
+        }
+        merged
     }
     /// sum of (i + 1) bucket i over all values of `buckets`, by so many segments.
     pub(super) fn buckets(&mut self, buckets: &[Value], segments: usize) -> Value {
@@ -106,34 +158,24 @@ impl<P: Clone> Graph<P> {
         }
         total
     }
-    /// Results that leave the adder in this cycle. Call it before [`Graph::issue`].
-    pub(super) fn collect(&mut self, cycle: u64) {
-        while let Some((value, point)) = self.pipe.pop(cycle) {
-            self.values[value as usize] = Some(point);
-            self.left -= 1;
-            for op in std::mem::take(&mut self.users[value as usize]) {
-                self.missing[op as usize] -= 1;
-                if self.missing[op as usize] == 0 {
-                    self.ready.push_back(op);
-                }
+    /// A result that has left the adder.
+    pub(super) fn finish(&mut self, value: Value, point: P) {
+        self.values[value as usize] = Some(point);
+        self.left -= 1;
+        for op in std::mem::take(&mut self.users[value as usize]) {
+            self.missing[op as usize] -= 1;
+            if self.missing[op as usize] == 0 {
+                self.ready.push_back(op);
             }
         }
     }
-    /// Issues an addition if one is ready. Returns whether the adder was used.
-    pub(super) fn issue<G: Group<Point = P>>(&mut self, cycle: u64, group: &G) -> bool {
-        if !self.pipe.ready(cycle) {
-            return !self.ready.is_empty();
+    /// The next addition that is ready: its result, which the adder delivers to [`Graph::finish`].
+    pub(super) fn issue<G: Group<Point = P>>(&mut self, group: &G) -> Option<(Value, P)> {
+        let (a, b, result) = self.ops[self.ready.pop_front()? as usize];
+        match (&self.values[a as usize], &self.values[b as usize]) {
+            (Some(a), Some(b)) => Some((result, group.add(a, b))),
+            _ => unreachable!("operands of a ready addition are there"),
         }
-        let Some(op) = self.ready.pop_front() else { return false };
-        let (a, b, result) = self.ops[op as usize];
-        if let (Some(a), Some(b)) = (&self.values[a as usize], &self.values[b as usize]) {
-            self.pipe.push(cycle, (result, group.add(a, b)));
-        }
-        true
-    }
-    /// When a result leaves next.
-    pub(super) fn next_exit(&self) -> Option<u64> {
-        self.pipe.next_exit()
     }
     /// Whether an addition is ready.
     pub(super) fn has_ready(&self) -> bool {
@@ -147,22 +189,26 @@ impl<P: Clone> Graph<P> {
     pub(super) fn value(&self, value: Value) -> Option<&P> {
         self.values[value as usize].as_ref()
     }
-    /// Cycles from now until all additions are done, with the adder to itself; the number of additions.
-    pub(super) fn run<G: Group<Point = P>>(&mut self, start: u64, group: &G) -> (u64, u64) {
-        let (mut cycle, mut ops) = (start, 0);
-        while !self.is_done() {
-            self.collect(cycle);
-            if self.pipe.ready(cycle) && self.issue(cycle, group) {
-                ops += 1;
-                cycle += 1;
-            } else if self.has_ready() {
-                cycle = self.pipe.free_at().max(cycle + 1);
-            } else if let Some(exit) = self.next_exit() {
-                cycle = exit.max(cycle + 1);
-            } else {
-                break;
+    /// Cycles until all additions are done, with an adder of so many stages to itself and `passes` passes for each; the number
+    /// of additions.
+    pub(super) fn run<G: Group<Point = P>>(&mut self, latency: u64, passes: u64, group: &G) -> (u64, u64) {
+        let mut adder = Adder::new(latency);
+        let (mut cycle, mut ops) = (0, 0);
+        loop {
+            if let Some((value, point)) = adder.pop(cycle) {
+                self.finish(value, point);
             }
+            if self.is_done() {
+                return (cycle, ops);
+            }
+            if adder.is_free(cycle)
+                && let Some(sum) = self.issue(group)
+            {
+                adder.push(cycle, sum, passes);
+                ops += 1;
+            }
+            let next = if self.has_ready() { None } else { adder.next_exit() };
+            cycle = next.unwrap_or(0).max(cycle + 1);
         }
-        (cycle - start, ops)
     }
 }

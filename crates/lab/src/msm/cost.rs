@@ -1,5 +1,6 @@
 //! Area, power, yield and cost of chiplets and of one large die.
 
+use super::{Aggregation, Hazards, Params};
 use crate::LabError;
 use crate::cost::{Breakdown, Costs};
 
@@ -19,6 +20,32 @@ pub fn element(costs: &Costs, window: u32) -> Result<Breakdown, LabError> {
     let mut out = Breakdown::default();
     out.add("point adder", costs.get("msm.pe.area")?, costs.get("msm.pe.power")?);
     out.add("buckets", costs.get("msm.bucket.area")? * 2_f64.powi(window as i32), 0.0);
+    Ok(out)
+}
+
+/// All PEs of a design, at its clock and with every adder busy.
+///
+/// Each has the bucket memory of the widest window that it serves ([`Params::bucket_windows`]), twice where the aggregation
+/// of a pass overlaps the next one, and a queue of as many points. A mixed adder has seven multipliers instead of nine.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn elements(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
+    let mut out = Breakdown::default();
+    let points = f64::from(p.parallel_points);
+    let adder = if p.mixed_padd { costs.get("msm.mixed.share")? } else { 1.0 };
+    let clock = p.frequency_mhz as f64 / 1e3;
+    let memories = if p.aggregation == Aggregation::Overlapped && p.passes() > 1 { 2.0 } else { 1.0 };
+    // The table counts 2^w places, and signed digits leave half of them: a point takes two.
+    let place = 2.0 * costs.get("msm.bucket.area")?;
+    for window in p.bucket_windows() {
+        let (area, power) = (costs.get("msm.pe.area")?, costs.get("msm.pe.power")?);
+        out.add("point adder", points * adder * area, points * adder * power * clock);
+        out.add("buckets", points * memories * place * 2_f64.powi(window as i32 - 1), 0.0);
+        if p.hazards == Hazards::Queue {
+            out.add("queue", points * place * f64::from(p.conflict_queue), 0.0);
+        }
+    }
     Ok(out)
 }
 

@@ -1,6 +1,6 @@
 //! Closed forms of the multiplier's time, loads and bandwidth.
 
-use super::params::{Aggregation, Params};
+use super::params::{Aggregation, Hazards, Params};
 
 /// Cycles of the stream: one point a cycle and pass. All that the paper counts in Table II.
 pub fn stream_cycles(p: &Params) -> f64 {
@@ -12,32 +12,258 @@ pub fn table3_throughput(p: &Params) -> f64 {
     p.frequency_mhz as f64 * 1e6 / (stream_cycles(p) + p.padd_latency as f64)
 }
 
-/// Cycles from the first point to the sum, as the machine counts them; without conflicts, which cost little with a queue.
+/// Cycles from the first point to the sum, as the machine counts them.
 ///
-/// A pass takes its points, or its bytes, and a pipeline. A window of M buckets takes M latencies by one running sum; by S of
-/// them M/S latencies or 2 M additions, then S latencies for the sum over segments, log2(M/S) for their weight and log2 S for
-/// the tree. The result takes a latency for each bit of the scalar and each window.
+/// A pass takes its points, or its bytes, or what conflicts of buckets leave ([`point_cycles`]), and a pipeline. A window of M
+/// buckets takes M latencies by one running sum, or 2 M slots; by S of them M/S latencies or 2 M additions, then S latencies for the sum over
+/// segments, log2(M/S) for their weight and log2 S for the tree. The result takes a latency for each bit of the scalar and
+/// each window. Overlapped, a pass takes the slots of its points and of the aggregation before it, or the longer of the two.
+///
+/// With `merge_queue` this is an upper bound: the same machine without it.
 pub fn cycles(p: &Params) -> f64 {
+    if p.aggregation == Aggregation::Free && p.hazards == Hazards::Ignored {
+        return stream_cycles(p);
+    }
+    let schedule = p.schedule();
+    let result = if p.aggregation == Aggregation::Free { 0.0 } else { result_cycles(p) };
     let latency = p.padd_latency as f64;
-    let pass = p.points() as f64 / f64::from(p.parallel_points) * p.point_interval().max(1.0) + latency;
-    let times = if p.mixed_padd { 2.0 } else { 1.0 };
-    let full = latency * times;
-    let window = |w: u32| -> f64 {
-        let buckets = 2_f64.powi(w as i32 - 1);
-        let segments = f64::from(p.segments).min(buckets / 2.0);
-        match p.aggregation {
+    let longest =
+        |pass: &[usize], of: &dyn Fn(&Params, usize) -> f64| pass.iter().map(|w| of(p, *w)).fold(0.0, f64::max);
+    let (mut sum, mut before): (f64, Option<&Vec<usize>>) = (0.0, None);
+    for pass in &schedule {
+        let stream = stream_of(p, pass);
+        sum += latency;
+        match before.filter(|_| p.aggregation == Aggregation::Overlapped) {
+            Some(before) => {
+                let own = longest(before, &aggregation_cycles);
+                // Where the points leave half of the slots, the aggregation takes its turn in the others.
+                let slots = points_of_group(p) + longest(before, &aggregation_slots);
+                sum += stream.max(slots).max(own);
+            }
+            None => sum += stream,
+        }
+        if p.aggregation != Aggregation::Overlapped {
+            sum += longest(pass, &aggregation_cycles);
+        }
+        before = Some(pass);
+    }
+    if p.aggregation == Aggregation::Overlapped {
+        sum += before.map_or(0.0, |pass| longest(pass, &aggregation_cycles));
+    }
+    sum + result + if p.aggregation == Aggregation::Free { 0.0 } else { p.hops() as f64 }
+}
+
+/// Points of one of the groups that are classified side by side.
+fn points_of_group(p: &Params) -> f64 {
+    p.points() as f64 / f64::from(p.parallel_points)
+}
+
+/// Cycles of result aggregation: Horner's rule, a latency for each doubling and addition.
+fn result_cycles(p: &Params) -> f64 {
+    let bits: u32 = p.windows[..p.windows.len() - 1].iter().sum();
+    let additions = f64::from(bits) + p.windows.len() as f64 - 1.0 + f64::from(p.parallel_points) - 1.0;
+    additions * p.padd_latency as f64 * passes_of_a_sum(p)
+}
+
+/// Passes of a sum of two sums through the adder.
+fn passes_of_a_sum(p: &Params) -> f64 {
+    if p.mixed_padd { 2.0 } else { 1.0 }
+}
+
+/// Values of a window that have weights, and buckets that are added up to each before.
+fn aggregated(p: &Params, window: usize) -> (f64, f64) {
+    let copies = f64::from(p.copies(window));
+    (2_f64.powi(p.windows[window] as i32 - 1) / copies, copies)
+}
+
+/// Slots of the adder that the aggregation of a window takes.
+fn aggregation_slots(p: &Params, window: usize) -> f64 {
+    let (values, copies) = aggregated(p, window);
+    (values * (copies - 1.0) + 2.0 * values) * passes_of_a_sum(p)
+}
+
+/// Cycles of the aggregation of a window, with the adder to itself.
+fn aggregation_cycles(p: &Params, window: usize) -> f64 {
+    let (values, copies) = aggregated(p, window);
+    let times = passes_of_a_sum(p);
+    let full = p.padd_latency as f64 * times;
+    let merge = if copies > 1.0 { values * (copies - 1.0) * times + copies.log2() * full } else { 0.0 };
+    let segments = f64::from(p.segments).min(values / 2.0);
+    merge
+        + match p.aggregation {
             Aggregation::Free => 0.0,
-            Aggregation::Serial => buckets * full,
-            Aggregation::Segmented | Aggregation::Overlapped => {
-                let len = buckets / segments;
-                (len * full).max(2.0 * buckets * times) + (segments + len.log2() + 2.0) * full
+            // A running sum waits for itself; its two additions a value take slots.
+            _ if p.aggregation == Aggregation::Serial || segments <= 1.0 => values * full.max(2.0 * times),
+            _ => {
+                let len = values / segments;
+                (len * full).max(2.0 * values * times) + (segments + len.log2() + 2.0) * full
             }
         }
-    };
-    let by_pass = p.windows.chunks(p.width()).map(|ws| ws.iter().map(|w| window(*w)).fold(0.0, f64::max));
-    let bits: u32 = p.windows[..p.windows.len() - 1].iter().sum();
-    let result = (f64::from(bits) + p.windows.len() as f64 - 1.0 + f64::from(p.parallel_points) - 1.0) * full;
-    p.passes() as f64 * pass + by_pass.sum::<f64>() + result
+}
+
+/// Cycles of the stream of a pass, without the pipeline at its end.
+fn stream_of(p: &Params, windows: &[usize]) -> f64 {
+    let (points, interval) = (points_of_group(p), p.point_interval().max(1.0));
+    let all = point_cycles(p, windows);
+    if p.hazards != Hazards::Queue || all <= interval {
+        return points * all;
+    }
+    // What waits when the last point has come leaves bucket by bucket.
+    let share = |w: &usize| Digits::new(p, *w).most();
+    let most = windows.iter().map(share).fold(0.0, f64::max);
+    let waiting = (f64::from(p.conflict_queue) * most).min(points * most) * p.padd_latency as f64;
+    points * all + waiting * (1.0 - interval / all)
+}
+
+/// How often digits name a bucket: so many buckets, each with this probability.
+struct Digits([(f64, f64); 2]);
+
+impl Digits {
+    /// Of random scalars. A window that the scalar fills, and its carry, is uniform: each of the 2^(w-1) magnitudes but the
+    /// greatest has two signs. In the top window only the scalar's last bits t and a carry are: 2^t magnitudes of one sign.
+    fn new(p: &Params, window: usize) -> Self {
+        let (w, copies) = (p.windows[window], f64::from(p.copies(window)));
+        let classes = match p.significant(window) {
+            None => [(0.0, 0.0); 2],
+            Some(bits) if bits == w => {
+                let least = 2_f64.powi(-(w as i32));
+                [(2_f64.powi(w as i32 - 1) - 1.0, 2.0 * least), (1.0, least)]
+            }
+            Some(bits) => {
+                let values = 2_f64.powi(bits as i32);
+                [(values - 1.0, values.recip()), (1.0, carry(p, window) / values)]
+            }
+        };
+        Self(classes.map(|(buckets, share)| (buckets * copies, share / copies)))
+    }
+    fn classes(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.0.iter().copied().filter(|(buckets, share)| *buckets > 0.0 && *share > 0.0)
+    }
+    /// The share of the points that the most popular bucket has.
+    fn most(&self) -> f64 {
+        self.classes().map(|(_, share)| share).fold(0.0, f64::max)
+    }
+    /// The chance that two points have the same bucket.
+    fn meet(&self) -> f64 {
+        self.classes().map(|(buckets, share)| buckets * share * share).sum()
+    }
+    /// Mean and variance of the points that wait, if each bucket takes one in `latency` cycles and points come at this rate:
+    /// queues with a constant time of service (Pollaczek and Khinchine).
+    fn waiting(&self, rate: f64, latency: f64) -> (f64, f64) {
+        self.classes().fold((0.0, 0.0), |(mean, variance), (buckets, share)| {
+            let busy = rate * share * latency;
+            let one = busy * busy / (2.0 * (1.0 - busy));
+            (mean + buckets * one, variance + buckets * (one + one * one))
+        })
+    }
+}
+
+/// The chance of a carry into a window.
+fn carry(p: &Params, window: usize) -> f64 {
+    p.windows[..window].iter().fold(0.0, |carry, w| {
+        // The values above half of the window, and half itself with a carry.
+        (2_f64.powi(*w as i32 - 1) - 1.0 + carry) / 2_f64.powi(*w as i32)
+    })
+}
+
+/// Cycles between two points of a pass over these windows, conflicts of buckets included: an estimate for random scalars.
+///
+/// *Stall*: a point waits for the last one before it that shares a bucket. *Queue*: points come at the greatest rate at which
+/// all queues, taken as normal, have room half of the time; near that rate they are full now and then.
+pub fn point_cycles(p: &Params, windows: &[usize]) -> f64 {
+    let (latency, interval) = (p.padd_latency as f64, p.point_interval().max(1.0));
+    // Windows of the same kind, and how many there are.
+    let mut digits: Vec<(Digits, i32)> = Vec::new();
+    let kind = |w: usize| (p.windows[w], p.significant(w));
+    let mut last = None;
+    for window in windows {
+        match digits.last_mut().filter(|_| last == Some(kind(*window))) {
+            Some((_, count)) => *count += 1,
+            None => digits.push((Digits::new(p, *window), 1)),
+        }
+        last = Some(kind(*window));
+    }
+    match p.hazards {
+        Hazards::Ignored => interval,
+        Hazards::Stall => {
+            let meet = 1.0 - digits.iter().map(|(d, count)| (1.0 - d.meet()).powi(*count)).product::<f64>();
+            // Point n - j is the last that shares a bucket; n waits for what is left of its latency.
+            let gap = |mean: f64| {
+                let (mut sum, mut apart, mut j) = (0.0, 1.0, 0.0);
+                while latency - j * mean > interval && apart > 1e-9 {
+                    sum += apart * meet * (latency - j * mean);
+                    (apart, j) = (apart * (1.0 - meet), j + 1.0);
+                }
+                sum + apart * interval
+            };
+            bisect(interval, latency.max(interval), |mean| gap(mean) > mean)
+        }
+        Hazards::Queue => {
+            let room = f64::from(p.conflict_queue) + 0.6;
+            let most = digits.iter().map(|(d, _)| d.most()).fold(0.0, f64::max);
+            if most == 0.0 {
+                return interval;
+            }
+            let greatest = 1.0 / (latency * most);
+            let fits = |rate: f64| {
+                let all: f64 = digits
+                    .iter()
+                    .map(|(d, count)| {
+                        let (mean, variance) = d.waiting(rate, latency);
+                        // The normal distribution, by the logistic one.
+                        let above = (-1.702 * (room - mean) / variance.sqrt().max(f64::MIN_POSITIVE)).exp();
+                        (1.0 + above).recip().powi(*count)
+                    })
+                    .product();
+                all > 0.5
+            };
+            let rate = bisect(0.0, greatest, fits);
+            let power = 1.5 + f64::from(p.conflict_queue).sqrt();
+            let share = 1.0 / (rate * interval);
+            // Beyond this the power is what it is of.
+            if share > 8.0 { share * interval } else { interval * (1.0 + share.powf(power)).powf(power.recip()) }
+        }
+    }
+}
+
+/// Where a condition that holds from `low` on ends.
+fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// The windows of each pass: [`Params::schedule`].
+pub(super) fn schedule(p: &Params) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..p.windows.len()).collect();
+    order.sort_by_key(|w| std::cmp::Reverse(p.windows[*w]));
+    let width = p.width().min(order.len());
+    let even = |count: usize| order.chunks(count).map(<[usize]>::to_vec).collect::<Vec<_>>();
+    if width == order.len() || width == 1 || (p.hazards == Hazards::Ignored && p.aggregation == Aggregation::Free) {
+        return even(width);
+    }
+    // The least time of the first windows, and how many the last of their passes has.
+    let mut least: Vec<(f64, usize)> = vec![(0.0, 0)];
+    for end in 1..=order.len() {
+        let pass = |count: usize| {
+            let windows = &order[end - count..end];
+            let aggregation = windows.iter().map(|w| aggregation_cycles(p, *w)).fold(0.0, f64::max);
+            least[end - count].0 + stream_of(p, windows) + p.padd_latency as f64 + aggregation
+        };
+        let best = (1..=width.min(end)).rev().map(|count| (pass(count), count));
+        least.push(best.fold((f64::INFINITY, 0), |a, b| if b.0 < a.0 { b } else { a }));
+    }
+    let mut passes = Vec::new();
+    let mut end = order.len();
+    while end > 0 {
+        let start = end - least[end].1;
+        passes.push(order[start..end].to_vec());
+        end = start;
+    }
+    passes.reverse();
+    passes
 }
 
 /// Bytes a second that one point a cycle and group needs.

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::aggregation::Graph;
+use super::aggregation::{Adder, Graph};
 use super::digits::{Scalar, recode};
 use super::group::Group;
 use super::params::{Aggregation, Hazards, Params};
 use crate::engine::dram::Timing;
 use crate::engine::trace::Trace;
-use crate::engine::{Activity, Memory, Pipeline, Stall, Stream, TokenBucket};
+use crate::engine::{Activity, Memory, Stall, Stream, TokenBucket};
 
 /// What a run has measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,6 +48,26 @@ pub struct Outcome<P> {
     pub sum: P,
 }
 
+/// What is in a PE's adder.
+#[derive(Clone)]
+enum Job<P> {
+    /// A bucket with a point added to it.
+    Bucket(u32, P),
+    /// The sum of two points that wait for the same bucket: back to the queue.
+    Merge(u32, P),
+    /// A value of the aggregation.
+    Sum(u32, P),
+}
+
+/// A point, or a sum of points, that waits for its bucket.
+#[derive(Clone)]
+struct Waiting<P> {
+    bucket: u32,
+    point: P,
+    /// Whether it is a sum: a mixed adder adds it in two passes.
+    sum: bool,
+}
+
 /// A PE during a pass.
 struct Element<P> {
     window: usize,
@@ -55,8 +75,12 @@ struct Element<P> {
     track: usize,
     buckets: Vec<P>,
     busy: Vec<bool>,
-    adder: Pipeline<(u32, P)>,
-    queue: VecDeque<(u32, P)>,
+    /// Buckets that a digit has; points take them in turn.
+    copies: u32,
+    adder: Adder<Job<P>>,
+    queue: VecDeque<Waiting<P>>,
+    /// Places of the queue that sums in the adder return to.
+    merging: usize,
     /// The aggregation of the pass before, where it overlaps.
     graph: Option<(Graph<P>, u32)>,
     peak: usize,
@@ -68,44 +92,94 @@ enum Fate {
     /// The digit is 0.
     Nothing,
     Add,
+    /// With the point at this place of the queue.
+    Merge(usize),
     Wait,
     Refuse,
 }
 
 impl<P: Clone> Element<P> {
-    fn new(window: usize, track: usize, bits: u32, identity: &P, latency: u64) -> Self {
+    fn new(window: usize, track: usize, bits: u32, copies: u32, identity: &P, latency: u64) -> Self {
         let buckets = 1_usize << (bits - 1);
         Self {
             window,
             track,
             buckets: vec![identity.clone(); buckets],
             busy: vec![false; buckets],
-            adder: Pipeline::new(latency, 1),
+            copies,
+            adder: Adder::new(latency),
             queue: VecDeque::new(),
+            merging: 0,
             graph: None,
             peak: 0,
         }
     }
+    /// The bucket of a digit that is not 0, for the point of this number.
     #[inline]
-    fn fate(&self, digit: i32, hazards: Hazards, queue: usize) -> Fate {
+    fn bucket(&self, digit: i32, index: usize) -> u32 {
+        let digit = digit.unsigned_abs() - 1;
+        if self.copies == 1 { digit } else { digit * self.copies + (index as u32 & (self.copies - 1)) }
+    }
+    /// What happens to a point, if the adder's slot is free for it or not.
+    #[inline]
+    fn fate(&self, digit: i32, index: usize, free: bool, p: &Params) -> Fate {
         if digit == 0 {
             return Fate::Nothing;
         }
-        match hazards {
-            Hazards::Ignored => Fate::Add,
-            _ if !self.busy[digit.unsigned_abs() as usize - 1] => Fate::Add,
-            Hazards::Queue if self.queue.len() < queue => Fate::Wait,
-            _ => Fate::Refuse,
+        let bucket = self.bucket(digit, index);
+        if free && (p.hazards == Hazards::Ignored || !self.busy[bucket as usize]) {
+            return Fate::Add;
         }
+        if p.hazards != Hazards::Queue {
+            return Fate::Refuse;
+        }
+        if free
+            && p.merge_queue
+            && let Some(place) = self.queue.iter().position(|waiting| waiting.bucket == bucket)
+        {
+            return Fate::Merge(place);
+        }
+        if self.queue.len() + self.merging < p.conflict_queue as usize { Fate::Wait } else { Fate::Refuse }
     }
     #[inline]
-    fn add<G: Group<Point = P>>(&mut self, cycle: u64, bucket: u32, point: &P, group: &G) {
+    fn add<G: Group<Point = P>>(&mut self, cycle: u64, bucket: u32, point: &P, passes: u64, group: &G) {
         self.busy[bucket as usize] = true;
         let sum = group.add(&self.buckets[bucket as usize], point);
-        self.adder.push(cycle, (bucket, sum));
+        self.adder.push(cycle, Job::Bucket(bucket, sum), passes);
+    }
+    /// Two points of the same bucket enter the adder; their sum comes back to the queue.
+    fn merge<G: Group<Point = P>>(&mut self, cycle: u64, a: &Waiting<P>, b: &Waiting<P>, passes: u64, group: &G) {
+        let passes = if a.sum && b.sum { passes } else { 1 };
+        self.merging += 1;
+        self.adder.push(cycle, Job::Merge(a.bucket, group.add(&a.point, &b.point)), passes);
+    }
+    /// What leaves the adder goes to its place.
+    #[inline]
+    fn collect(&mut self, cycle: u64) {
+        match self.adder.pop(cycle) {
+            None => {}
+            Some(Job::Bucket(bucket, sum)) => {
+                self.buckets[bucket as usize] = sum;
+                self.busy[bucket as usize] = false;
+            }
+            Some(Job::Merge(bucket, point)) => {
+                self.merging -= 1;
+                self.queue.push_front(Waiting { bucket, point, sum: true });
+            }
+            Some(Job::Sum(value, point)) => {
+                if let Some((graph, _)) = &mut self.graph {
+                    graph.finish(value, point);
+                }
+            }
+        }
+    }
+    /// Whether the aggregation has an addition that is ready.
+    #[inline]
+    fn aggregates(&self) -> bool {
+        self.graph.as_ref().is_some_and(|(graph, _)| graph.has_ready())
     }
     fn is_drained(&self) -> bool {
-        self.queue.is_empty() && self.adder.is_empty()
+        self.queue.is_empty() && self.adder.is_empty() && self.graph.as_ref().is_none_or(|(graph, _)| graph.is_done())
     }
 }
 
@@ -162,6 +236,9 @@ impl Supply {
 /// The aggregation of a window: its additions, the value that they end in, the window.
 type Pending<P> = (Graph<P>, u32, usize);
 
+/// The PEs of a pass, and the cycles that it took.
+type Pass<P> = (Vec<Element<P>>, u64);
+
 struct Machine<'a, G: Group, S> {
     p: &'a Params,
     group: &'a G,
@@ -214,27 +291,25 @@ pub(super) fn run<G: Group, S: Fn(usize) -> Scalar>(
 }
 
 impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
-    /// Cycles of an adder slot for a sum of two sums, and of its latency: a mixed adder goes through it twice.
-    fn full(&self) -> (u64, u64) {
-        let times = if self.p.mixed_padd { 2 } else { 1 };
-        (times * self.p.padd_latency, times)
+    /// Passes of a sum of two sums through the adder.
+    fn passes(&self) -> u64 {
+        if self.p.mixed_padd { 2 } else { 1 }
     }
 
     fn run(&mut self) -> G::Point {
         let p = self.p;
-        let width = p.width();
+        let schedule = p.schedule();
         // The aggregations of the pass before, by vertical group and window.
         let mut before: Vec<Vec<Pending<G::Point>>> = vec![Vec::new(); p.parallel_points as usize];
         let mut parts: Vec<Vec<G::Point>> = vec![Vec::new(); p.windows.len()];
-        for pass in 0..p.passes() as usize {
-            let windows = pass * width..((pass + 1) * width).min(p.windows.len());
+        for (pass, windows) in schedule.iter().enumerate() {
             self.start = self.report.classification + self.report.bucket_aggregation;
             let (mut classified, mut own) = (0, 0);
             let mut tail = 0;
             // The groups of points do the same side by side, each with its share of the memory.
             for (group, before) in before.iter_mut().enumerate() {
                 let waiting = std::mem::take(before);
-                let (mut elements, cycles) = self.classify(group, windows.clone(), waiting, &mut parts);
+                let (mut elements, cycles) = self.classify(group, windows, waiting, &mut parts);
                 classified = classified.max(cycles);
                 if group == 0 {
                     own = cycles;
@@ -246,14 +321,14 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                     }
                     self.report.queue_peak = self.report.queue_peak.max(element.peak);
                 }
-                let last = pass as u64 + 1 == p.passes();
+                let last = pass + 1 == schedule.len();
                 if p.aggregation != Aggregation::Overlapped || last {
                     // PEs aggregate side by side.
                     let (mut longest, begin) = (0, self.start + classified);
-                    for (mut graph, value, window) in before.drain(..) {
-                        let (cycles, ops) = graph.run(0, self.group);
+                    for (pe, (mut graph, value, window)) in before.drain(..).enumerate() {
+                        let (cycles, ops) = graph.run(p.padd_latency, self.passes(), self.group);
                         longest = longest.max(cycles);
-                        let track = track(p, group) + 1 + window - pass * width;
+                        let track = track(p, group) + 1 + pe;
                         self.trace.add(track, begin, cycles, || format!("buckets of window {window}: {ops} additions"));
                         self.report.additions += ops;
                         parts[window].extend(graph.value(value).cloned());
@@ -267,9 +342,8 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         }
         // Sums of the groups of points, then of the windows.
         let identity = self.group.identity();
-        let (latency, interval) = self.full();
         let values: Vec<G::Point> = parts.iter().flatten().cloned().collect();
-        let mut graph = Graph::new(values, latency, interval);
+        let mut graph = Graph::new(values);
         let mut next = 0;
         let mut windows = Vec::new();
         for part in &parts {
@@ -286,18 +360,13 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
             return identity;
         }
         let total = graph.windows(&windows, &p.windows);
-        let (cycles, ops) = graph.run(0, self.group);
+        let (cycles, ops) = graph.run(p.padd_latency, self.passes(), self.group);
         let begin = self.report.classification + self.report.bucket_aggregation;
         self.trace.add(1, begin, cycles, || format!("windows: {ops} additions"));
         self.report.result_aggregation = cycles;
         self.report.additions += ops;
-        self.report.cycles = self.report.classification + self.report.bucket_aggregation + cycles + self.hops();
+        self.report.cycles = self.report.classification + self.report.bucket_aggregation + cycles + p.hops();
         graph.value(total).cloned().unwrap_or(identity)
-    }
-
-    /// A point passes from PE to PE and from chiplet to chiplet.
-    fn hops(&self) -> u64 {
-        u64::from(self.p.parallel_windows) - 1 + u64::from(self.p.chiplets - 1) * self.p.link_latency
     }
 
     fn aggregate(
@@ -310,11 +379,14 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
             parts[element.window].push(self.group.identity());
             return None;
         }
-        let (latency, interval) = self.full();
         let len = buckets.len() as u32;
-        let mut graph = Graph::new(buckets, latency, interval);
+        let mut graph = Graph::new(buckets);
         let segments = if self.p.aggregation == Aggregation::Serial { 1 } else { self.p.segments as usize };
-        let value = graph.buckets(&(0..len).collect::<Vec<_>>(), segments);
+        let mut values = (0..len).collect::<Vec<_>>();
+        if element.copies > 1 {
+            values = graph.merge(&values, element.copies as usize);
+        }
+        let value = graph.buckets(&values, segments);
         Some((graph, value))
     }
 
@@ -322,43 +394,42 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
     fn classify(
         &mut self,
         group: usize,
-        windows: std::ops::Range<usize>,
+        windows: &[usize],
         before: Vec<Pending<G::Point>>,
         parts: &mut [Vec<G::Point>],
-    ) -> (Vec<Element<G::Point>>, u64) {
+    ) -> Pass<G::Point> {
         let p = self.p;
         let (first, identity) = (group == 0, self.group.identity());
         let tracks = track(p, group) + 1..;
-        let element = |(w, track)| Element::new(w, track, p.windows[w], &identity, p.padd_latency);
-        let mut elements: Vec<Element<G::Point>> = windows.clone().zip(tracks).map(element).collect();
-        let mut finished = Vec::new();
-        for (i, (graph, value, window)) in before.into_iter().enumerate() {
-            match elements.get_mut(i) {
-                Some(element) => element.graph = Some((graph, value)),
-                // More PEs than windows in the last pass.
-                None => {
-                    let mut graph = graph;
-                    self.report.additions += graph.run(0, self.group).1;
-                    parts[window].extend(graph.value(value).cloned());
-                    continue;
-                }
-            }
+        let element =
+            |(&w, track): (&usize, usize)| Element::new(w, track, p.windows[w], p.copies(w), &identity, p.padd_latency);
+        let mut elements: Vec<Element<G::Point>> = windows.iter().zip(tracks).map(element).collect();
+        let (mut finished, mut least) = (Vec::new(), 0);
+        for (i, (mut graph, value, window)) in before.into_iter().enumerate() {
+            let Some(element) = elements.get_mut(i) else {
+                // This pass has more PEs than windows: the others have their adders to themselves.
+                let (cycles, ops) = graph.run(p.padd_latency, self.passes(), self.group);
+                least = least.max(cycles);
+                self.trace.add(track(p, group) + 1 + i, self.start, cycles, || {
+                    format!("buckets of the pass before: {ops} additions")
+                });
+                self.report.additions += ops;
+                parts[window].extend(graph.value(value).cloned());
+                continue;
+            };
+            element.graph = Some((graph, value));
             finished.push(window);
         }
         let (mut supply, load) = (Supply::new(p), p.load_bytes());
-        let queue = p.conflict_queue as usize;
         let mut indices = (group..self.points.len()).step_by(p.parallel_points as usize);
         let (mut digits, mut current) = (Vec::with_capacity(p.windows.len()), None);
         let mut cycle = 0;
+        // Points and the aggregation take turns where both want the slot. All PEs that share the points have the same turn, so
+        // that a point is held up at most every other cycle.
+        let mut turn = false;
         loop {
             for element in &mut elements {
-                if let Some((bucket, sum)) = element.adder.pop(cycle) {
-                    element.buckets[bucket as usize] = sum;
-                    element.busy[bucket as usize] = false;
-                }
-                if let Some((graph, _)) = &mut element.graph {
-                    graph.collect(cycle);
-                }
+                element.collect(cycle);
             }
             if current.is_none() {
                 current = indices.next();
@@ -368,8 +439,7 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
             }
             let Some(index) = current else {
                 // Draining.
-                let graphs = elements.iter().any(|e| e.graph.as_ref().is_some_and(|(g, _)| !g.is_done()));
-                if elements.iter().all(Element::is_drained) && !graphs {
+                if elements.iter().all(Element::is_drained) {
                     break;
                 }
                 for element in &mut elements {
@@ -381,30 +451,50 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                 cycle += 1;
                 continue;
             };
-            let fates = |e: &Element<G::Point>| e.fate(digits[e.window], p.hazards, queue);
-            let refused = elements.iter().any(|e| fates(e) == Fate::Refuse);
+            let free = |e: &Element<G::Point>, turn: bool| e.adder.is_free(cycle) && !(turn && e.aggregates());
+            let refused = elements.iter().any(|e| e.fate(digits[e.window], index, free(e, turn), p) == Fate::Refuse);
             let missing = if refused { None } else { supply.take(cycle) };
             let taken = !refused && missing.is_none();
+            let mut contended = false;
             for element in &mut elements {
                 let digit = digits[element.window];
-                let fate = if taken { element.fate(digit, p.hazards, queue) } else { Fate::Nothing };
-                if matches!(fate, Fate::Add | Fate::Wait) {
+                let free = free(element, turn);
+                let fate = if taken { element.fate(digit, index, free, p) } else { Fate::Nothing };
+                if fate != Fate::Nothing {
                     let point = &self.points[index];
                     let point = if digit < 0 { self.group.negate(point) } else { point.clone() };
-                    let bucket = digit.unsigned_abs() - 1;
-                    if fate == Fate::Add {
-                        element.add(cycle, bucket, &point, self.group);
-                        self.added(element, cycle, bucket);
-                        self.report.additions += 1;
-                        continue;
+                    let bucket = element.bucket(digit, index);
+                    match fate {
+                        Fate::Add => {
+                            contended |= element.aggregates();
+                            element.add(cycle, bucket, &point, 1, self.group);
+                            self.added(element, cycle, bucket);
+                            self.report.additions += 1;
+                            continue;
+                        }
+                        Fate::Merge(place) => {
+                            if let Some(other) = element.queue.remove(place) {
+                                let waiting = Waiting { bucket, point, sum: false };
+                                element.merge(cycle, &waiting, &other, self.passes(), self.group);
+                                self.report.additions += 1;
+                                self.report.conflicts += 1;
+                            }
+                            continue;
+                        }
+                        _ => {}
                     }
-                    element.queue.push_back((bucket, point));
-                    element.peak = element.peak.max(element.queue.len());
+                    element.queue.push_back(Waiting { bucket, point, sum: false });
+                    element.peak = element.peak.max(element.queue.len() + element.merging);
                     self.report.conflicts += 1;
                 }
-                // The slot is free for a point that has waited, or for the aggregation.
-                self.retire(element, cycle);
+                // The slot is the aggregation's turn, or free for a point that has waited.
+                if element.adder.is_free(cycle) && !free {
+                    self.advance(element, cycle);
+                } else {
+                    contended |= self.retire(element, cycle) && element.aggregates();
+                }
             }
+            turn = !turn && contended;
             if taken {
                 self.trace.add(track(p, group), self.start + cycle, 1, || format!("point {index}"));
                 current = None;
@@ -427,25 +517,52 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                 parts[window].extend(graph.value(value).cloned());
             }
         }
-        (elements, cycle)
+        (elements, cycle.max(least))
     }
 
-    /// Gives a free slot of the adder to the first waiting point, or to the aggregation.
+    /// Gives a free slot of the adder to the first waiting point whose bucket is free, to two that wait for the same bucket, or
+    /// to the aggregation. Returns whether points that wait have it.
     #[inline]
-    fn retire(&mut self, element: &mut Element<G::Point>, cycle: u64) {
-        if !element.adder.ready(cycle) {
-            return;
+    fn retire(&mut self, element: &mut Element<G::Point>, cycle: u64) -> bool {
+        if !element.adder.is_free(cycle) {
+            return false;
         }
         // The oldest point whose bucket is free: the queue is searched by content.
-        if let Some(oldest) = element.queue.iter().position(|(bucket, _)| !element.busy[*bucket as usize])
-            && let Some((bucket, point)) = element.queue.remove(oldest)
+        if let Some(oldest) = element.queue.iter().position(|waiting| !element.busy[waiting.bucket as usize])
+            && let Some(Waiting { bucket, point, sum }) = element.queue.remove(oldest)
         {
-            element.add(cycle, bucket, &point, self.group);
+            element.add(cycle, bucket, &point, if sum { self.passes() } else { 1 }, self.group);
             self.report.additions += 1;
             self.added(element, cycle, bucket);
-        } else if let Some((graph, _)) = &mut element.graph
-            && graph.issue(cycle, self.group)
+            return true;
+        }
+        if self.p.merge_queue && self.merge_waiting(element, cycle) {
+            return true;
+        }
+        self.advance(element, cycle);
+        false
+    }
+
+    /// Adds two points that wait for the same bucket, if there are such.
+    fn merge_waiting(&mut self, element: &mut Element<G::Point>, cycle: u64) -> bool {
+        let places = 0..element.queue.len();
+        let same = |a: usize, b: usize| element.queue[a].bucket == element.queue[b].bucket;
+        let pair = places.clone().find_map(|b| (0..b).find(|a| same(*a, b)).map(|a| (a, b)));
+        let Some((a, b)) = pair else { return false };
+        // The later place first, so that the earlier one stays where it is.
+        let (Some(b), Some(a)) = (element.queue.remove(b), element.queue.remove(a)) else { return false };
+        element.merge(cycle, &a, &b, self.passes(), self.group);
+        self.report.additions += 1;
+        true
+    }
+
+    /// Gives a free slot of the adder to the aggregation of the pass before.
+    #[inline]
+    fn advance(&mut self, element: &mut Element<G::Point>, cycle: u64) {
+        if let Some((graph, _)) = &mut element.graph
+            && let Some((value, sum)) = graph.issue(self.group)
         {
+            element.adder.push(cycle, Job::Sum(value, sum), self.passes());
             self.report.additions += 1;
             self.trace.add(element.track, self.start + cycle, 1, || "buckets of the pass before".to_owned());
         }

@@ -3,6 +3,7 @@
 use evergrove_kernels::msm::Plan;
 use serde::{Deserialize, Serialize};
 
+use super::formula;
 use crate::LabError;
 use crate::engine::MemoryKind;
 use crate::error::{field, power_of_two, within};
@@ -80,6 +81,12 @@ pub struct Params {
     pub hazards: Hazards,
     /// Places of a PE's conflict queue.
     pub conflict_queue: u32,
+    /// Whether two points that wait for the same bucket are added to each other, in a free cycle of the adder. Their sum
+    /// keeps a place of the queue.
+    pub merge_queue: bool,
+    /// Whether the top window has several buckets for a digit, which points take in turn, where the scalar's last bits name
+    /// fewer buckets than its PE has. They are added up before the aggregation.
+    pub split_top: bool,
     /// Bucket aggregation.
     pub aggregation: Aggregation,
     /// Running sums side by side, a power of two.
@@ -110,6 +117,8 @@ impl Default for Params {
             link_gb_s: 0,
             hazards: Hazards::Queue,
             conflict_queue: 16,
+            merge_queue: false,
+            split_top: false,
             aggregation: Aggregation::Segmented,
             segments: 32,
         }
@@ -242,9 +251,57 @@ impl Params {
             .max(interval(self.scalar_bytes, self.scalar_link_gb_s as f64 * 1e9))
             .max(interval(self.point_bytes, self.hop_rate() as f64))
     }
+    /// Windows of nearly equal width, the narrower ones first, for a scalar of so many bits and its carry: as the paper's six
+    /// of 12 and fourteen of 13 bits.
+    ///
+    /// # Panics
+    /// If there is no window.
+    pub fn even_windows(scalar_bits: u32, count: u32) -> Vec<u32> {
+        let (width, wider) = ((scalar_bits + 1) / count, (scalar_bits + 1) % count);
+        (0..count).map(|i| width + u32::from(i >= count - wider)).collect()
+    }
     /// Passes over the points.
     pub fn passes(&self) -> u64 {
-        self.windows.len().div_ceil(self.width()) as u64
+        self.schedule().len() as u64
+    }
+    /// The windows of each pass, the widest first, so that a PE has the bucket memory of the widest of its windows. Of all
+    /// divisions of that order the one with the least time by the closed forms, with the fewest passes if several have it.
+    pub fn schedule(&self) -> Vec<Vec<usize>> {
+        formula::schedule(self)
+    }
+    /// The windows whose bucket memory each PE of a group of points has: the widest of those that it serves.
+    pub fn bucket_windows(&self) -> Vec<u32> {
+        let mut widest = vec![0; self.parallel_windows as usize];
+        for pass in self.schedule() {
+            for (pe, window) in pass.into_iter().enumerate() {
+                widest[pe] = self.windows[window].max(widest[pe]);
+            }
+        }
+        if self.independent {
+            // Each PE serves all windows.
+            let all = widest.iter().copied().max().unwrap_or(0);
+            widest.fill(all);
+        }
+        // A PE that the schedule leaves idle is there all the same.
+        let least = widest.iter().copied().filter(|w| *w > 0).min().unwrap_or(1);
+        widest.into_iter().map(|w| w.max(least)).collect()
+    }
+    /// Bits of the scalar that begin in a window: at most its width; 0 if only a carry reaches it; `None` if nothing does.
+    pub(super) fn significant(&self, window: usize) -> Option<u32> {
+        let offset: u32 = self.windows[..window].iter().sum();
+        Some(self.scalar_bits.checked_sub(offset)?.min(self.windows[window]))
+    }
+    /// Buckets that a digit of a window has.
+    pub(super) fn copies(&self, window: usize) -> u32 {
+        let spare = self.windows[window] - 1;
+        match self.significant(window) {
+            Some(bits) if self.split_top && bits < spare => 1 << (spare - bits),
+            _ => 1,
+        }
+    }
+    /// Cycles in which the last point passes from PE to PE and from chiplet to chiplet.
+    pub(super) fn hops(&self) -> u64 {
+        u64::from(self.parallel_windows) - 1 + u64::from(self.chiplets - 1) * self.link_latency
     }
     /// Seconds of so many cycles.
     pub fn seconds(&self, cycles: u64) -> f64 {

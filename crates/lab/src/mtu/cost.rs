@@ -1,10 +1,15 @@
 //! Area and power of a tree unit: the paper's Table 4, scaled by PEs.
 
+use super::Params;
 use crate::LabError;
 use crate::cost::{Breakdown, Costs};
+use crate::engine::MemoryKind;
 
-/// PEs of the design in the table.
+/// PEs of the design in the table, and bytes of its nodes.
 const TABLE_PES: f64 = 32.0;
+const TABLE_BYTES: f64 = 32.0;
+/// Rounds of SHA3.
+const KECCAK_ROUNDS: u64 = 24;
 
 /// A unit with so many PEs at 7 nm and 1 GHz, without the memory's interface.
 ///
@@ -20,6 +25,42 @@ pub fn unit(costs: &Costs, pes: u32) -> Result<Breakdown, LabError> {
     out.add("misc", share * costs.get("mtu.misc.area")?, share * costs.get("mtu.misc.power")?);
     out.add("memory", costs.get("mtu.memory.area")?, costs.get("mtu.memory.power")?);
     Ok(out)
+}
+
+/// A design at 7 nm and its own clock, with every PE busy, and the PHYs of its memory where that is HBM2 or bandwidth alone.
+///
+/// The modulus units scale with the square of a node's bits from the table's 256, the accumulator's memory with the bits.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn design(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
+    let (words, clock) = (p.node_bytes as f64 / TABLE_BYTES, p.frequency_mhz as f64 / 1e3);
+    let mut out = Breakdown::default();
+    for part in unit(costs, p.pes)?.parts {
+        let scale = match part.name.as_str() {
+            "modulus" => words * words,
+            "memory" => words,
+            _ => 1.0,
+        };
+        out.add(&part.name, scale * part.area_mm2, scale * clock * part.power_w);
+    }
+    if matches!(p.memory, MemoryKind::Bandwidth | MemoryKind::Hbm2) {
+        let peak = p.memory.timing(p.memory_modules).map_or(p.bandwidth_gb_s as f64, |t| t.peak_bandwidth() / 1e9);
+        let phys = peak / costs.get("hbm2.phy.bandwidth")?;
+        out.add("HBM2 PHY", phys * costs.get("hbm2.phy.area")?, phys * costs.get("hbm2.phy.power")?);
+    }
+    Ok(out)
+}
+
+/// Area at 7 nm of the SHA3 cores of so many PEs that take a node in `interval` cycles: as many rounds of Keccak as finish 24
+/// in that time, each with registers for the state.
+///
+/// # Errors
+/// If the table lacks an entry.
+pub fn sha3_cores(costs: &Costs, pes: u32, interval: u64) -> Result<f64, LabError> {
+    let rounds = KECCAK_ROUNDS.div_ceil(interval.max(1)) as f64;
+    let gates = rounds * costs.get("keccak.round.gates")?;
+    Ok(f64::from(pes) * gates * costs.get("gate.area.22")? / 1e6 / costs.get("scale.22to7.area")?)
 }
 
 /// The unit with an HBM2 PHY that it shares with `sharers` units in all.

@@ -1,12 +1,17 @@
-//! What the papers publish, next to what the models say: published value, ours, deviation, verdict.
+//! What the papers publish, next to what the models say: the reference and its [`Origin`], ours, deviation, verdict.
 //!
-//! Where a paper contradicts itself or leaves something out, a note says so in one line. Nothing here is fitted to the published
-//! values but what `cost.rs` names as a fit.
+//! [`Tally`] counts what counts: printed values that a run of a model gave. Where a paper contradicts itself or leaves
+//! something out, a note says so in one line.
 
 mod figures;
 mod mtu;
 mod multiplier;
+mod origin;
 mod poseidon;
+mod tally;
+
+pub use origin::Origin;
+pub use tally::Tally;
 
 use serde::Serialize;
 
@@ -15,6 +20,7 @@ use crate::cost::Costs;
 use crate::cpu::Baseline;
 use crate::plot::Figure;
 use crate::results::quote;
+use origin::{Ours, Printed, Reference};
 
 /// A published table, figure or claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -120,9 +126,12 @@ pub enum Closeness {
     Exact,
     /// The same when rounded to so many decimals.
     Decimals(u32),
-    /// Within this share.
-    Within(f64),
+    /// Within [`CLOSE`].
+    Close,
 }
+
+/// The greatest deviation that is called close.
+pub const CLOSE: f64 = 0.03;
 
 /// What comes of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -130,7 +139,7 @@ pub enum Closeness {
 pub enum Verdict {
     /// As published, to the printed digit or exactly.
     Equal,
-    /// As close as asked for.
+    /// Within [`CLOSE`].
     Close,
     /// Not as published; a note says why.
     Differs,
@@ -157,10 +166,18 @@ pub struct Line {
     pub quantity: String,
     /// Its unit.
     pub unit: &'static str,
-    /// The paper's value.
+    /// Where the reference is from, or that ours rests on an assumed input; `None` where ours is a question of our own.
+    pub origin: Option<Origin>,
+    /// The reference.
     pub published: Option<f64>,
     /// The model's.
     pub ours: f64,
+    /// Whether a run of a model gave ours, and not a closed form or arithmetic.
+    pub simulated: bool,
+    /// Printed cells that the line covers.
+    pub cells: u32,
+    /// Those of them that are as printed.
+    pub reproduced: u32,
     /// ours / published - 1.
     pub deviation: Option<f64>,
     /// The comparison.
@@ -183,15 +200,24 @@ pub struct Section {
     pub figures: Vec<(String, Figure)>,
 }
 
+impl Line {
+    /// How ours came about: `run` of a model, or `formula`.
+    pub fn by(&self) -> &'static str {
+        if self.simulated { "run" } else { "formula" }
+    }
+}
+
 impl Section {
     /// A line for each quantity, after a line of column names.
     pub fn csv(&self) -> String {
-        let mut out = "quantity,unit,published,ours,deviation,verdict\n".to_owned();
+        let mut out = "quantity,unit,origin,published,ours,by,deviation,verdict\n".to_owned();
         let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
-        for Line { quantity, unit, published, ours, deviation, verdict } in &self.lines {
+        for line in &self.lines {
+            let Line { quantity, unit, published, ours, deviation, verdict, .. } = line;
             let (published, deviation) = (number(*published), number(*deviation));
-            let quantity = quote(quantity);
-            out.push_str(&format!("{quantity},{unit},{published},{ours},{deviation},{}\n", verdict.name()));
+            let (quantity, origin) = (quote(quantity), line.origin.map_or("", Origin::name));
+            let (by, verdict) = (line.by(), verdict.name());
+            out.push_str(&format!("{quantity},{unit},{origin},{published},{ours},{by},{deviation},{verdict}\n"));
         }
         out
     }
@@ -205,27 +231,65 @@ impl Section {
         &mut self,
         quantity: impl Into<String>,
         unit: &'static str,
-        published: f64,
-        ours: f64,
+        reference: impl Into<Reference>,
+        ours: impl Into<Ours>,
         close: Closeness,
     ) {
+        let (reference, ours): (Reference, Ours) = (reference.into(), ours.into());
+        let (published, value) = (reference.value, ours.value());
         let equal = match close {
-            Closeness::Exact => ours == published,
-            Closeness::Decimals(n) => (ours - published).abs() <= 0.5000001 * 10_f64.powi(-(n as i32)),
-            Closeness::Within(_) => false,
+            Closeness::Exact => value == published,
+            Closeness::Decimals(n) => (value - published).abs() <= 0.5000001 * 10_f64.powi(-(n as i32)),
+            Closeness::Close => false,
         };
-        let near = matches!(close, Closeness::Within(share) if (ours - published).abs() <= share * published.abs());
+        let near = close == Closeness::Close && (value - published).abs() <= CLOSE * published.abs();
         let verdict = match (equal, near) {
             (true, _) => Verdict::Equal,
             (_, true) => Verdict::Close,
             _ => Verdict::Differs,
         };
-        let deviation = (published != 0.0).then(|| ours / published - 1.0);
-        self.lines.push(Line { quantity: quantity.into(), unit, published: Some(published), ours, deviation, verdict });
+        let printed = u32::from(reference.origin == Origin::Printed);
+        self.lines.push(Line {
+            quantity: quantity.into(),
+            unit,
+            origin: Some(reference.origin),
+            published: Some(published),
+            ours: value,
+            simulated: ours.is_simulated(),
+            cells: printed,
+            reproduced: if verdict == Verdict::Differs { 0 } else { printed },
+            deviation: (published != 0.0).then(|| value / published - 1.0),
+            verdict,
+        });
     }
-    fn ours(&mut self, quantity: impl Into<String>, unit: &'static str, ours: f64) {
-        let (quantity, verdict) = (quantity.into(), Verdict::Ours);
-        self.lines.push(Line { quantity, unit, published: None, ours, deviation: None, verdict });
+    /// A table of so many printed cells, and how many of them a run gave.
+    fn cells(&mut self, quantity: impl Into<String>, unit: &'static str, printed: u32, equal: Ours) {
+        self.compare(quantity, unit, Printed(f64::from(printed)), equal, Closeness::Exact);
+        if let Some(line) = self.lines.last_mut() {
+            (line.cells, line.reproduced) = (printed, equal.value() as u32);
+        }
+    }
+    fn ours(&mut self, quantity: impl Into<String>, unit: &'static str, ours: impl Into<Ours>) {
+        let ours = ours.into();
+        self.lines.push(Line {
+            quantity: quantity.into(),
+            unit,
+            origin: None,
+            published: None,
+            ours: ours.value(),
+            simulated: ours.is_simulated(),
+            cells: 0,
+            reproduced: 0,
+            deviation: None,
+            verdict: Verdict::Ours,
+        });
+    }
+    /// A value that is an input, or rests on one that nobody has published.
+    fn assumed(&mut self, quantity: impl Into<String>, unit: &'static str, ours: impl Into<Ours>) {
+        self.ours(quantity, unit, ours);
+        if let Some(line) = self.lines.last_mut() {
+            line.origin = Some(Origin::Assumed);
+        }
     }
     fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());

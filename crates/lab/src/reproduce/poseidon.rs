@@ -1,6 +1,7 @@
 //! The article on Poseidon Merkle trees.
 
 use super::figures::{axis, figure, series};
+use super::origin::{Derived, Fitted, Ours, Printed};
 use super::{Closeness, Item, Section};
 use crate::LabError;
 use crate::plot::{Origin, Scale};
@@ -31,36 +32,31 @@ fn seconds(out: &mut Section, name: &str, params: &Params) -> Result<f64, LabErr
 pub(super) fn throughput() -> Result<Section, LabError> {
     let mut out = Section::new(Item::PoseidonThroughput, "Throughput: 136 columns, 2^24 rows");
     let full = Params::default();
-    out.compare("input (\"17 GB\")", "GiB", 17.0, full.bytes() as f64 / f64::from(1 << 30), Closeness::Exact);
+    out.compare("input (\"17 GB\")", "GiB", Printed(17.0), full.bytes() as f64 / f64::from(1 << 30), Closeness::Exact);
     let link = 512.0 * full.frequency_mhz as f64 / 1e3;
-    out.compare("link: 512 bit at 250 MHz", "Gbit/s", 128.0, link, Closeness::Exact);
+    out.compare("link: 512 bit at 250 MHz", "Gbit/s", Printed(128.0), link, Closeness::Exact);
     let zkevm = 2_f64.powi(24) * 665.0 * 8.0;
     out.compare(
         "input of 665 columns of 2^23 by 2 (\"83 GB\")",
         "GiB",
-        83.0,
+        Printed(83.0),
         zkevm / f64::from(1 << 30),
-        Closeness::Within(0.002),
+        Closeness::Decimals(0),
     );
-    out.compare("hashes (derived)", "", 301_989_887.0, formula::hashes(&full) as f64, Closeness::Exact);
-    out.compare(
-        "leaf hasher's bound (derived)",
-        "s",
-        1.1409,
-        formula::lhe_bound_seconds(&full),
-        Closeness::Decimals(4),
-    );
+    out.compare("hashes", "", Derived(301_989_887.0), formula::hashes(&full) as f64, Closeness::Exact);
+    out.compare("leaf hasher's bound", "s", Derived(1.1409), formula::lhe_bound_seconds(&full), Closeness::Decimals(4));
     out.compare(
         "\"best theoretical latency\"",
         "s",
-        1.27,
+        Fitted(1.27),
         formula::best_theoretical_seconds(&full),
-        Closeness::Within(0.005),
+        Closeness::Close,
     );
     let measured = Params { link_gbit_s: 24.5, ..full.clone() };
     let at_link = seconds(&mut out, "by 24.5 Gbit/s", &measured)?;
-    out.compare("by 24.5 Gbit/s", "s", SECONDS, at_link, Closeness::Within(0.01));
-    out.compare("the same for 17 * 10^9 bytes", "s", SECONDS, GIGABYTES * 8.0 / 24.5, Closeness::Decimals(2));
+    out.compare("by 24.5 Gbit/s", "s", Printed(SECONDS), at_link, Closeness::Close);
+    let text = "the same for 17 * 10^9 bytes: the article's own arithmetic";
+    out.compare(text, "s", Derived(SECONDS), GIGABYTES * 8.0 / 24.5, Closeness::Decimals(2));
     let at_full = seconds(&mut out, "by 128 Gbit/s", &full)?;
     out.ours("by 128 Gbit/s, tiles of 8 columns, branches meanwhile", "s", at_full);
     let columns = Params { by_columns: true, overlapped: false, ..full.clone() };
@@ -68,20 +64,20 @@ pub(super) fn throughput() -> Result<Section, LabError> {
     out.compare(
         "by 128 Gbit/s, column by column, branches after the leaves",
         "s",
-        1.27,
+        Fitted(1.27),
         by_columns,
-        Closeness::Within(0.005),
+        Closeness::Close,
     );
     let hashes = formula::hashes(&full) as f64;
-    out.compare("hashes at 5.55 s (derived)", "MH/s", 54.4, hashes / SECONDS / 1e6, Closeness::Decimals(1));
-    out.compare("peer: 8.49 s on 128 vCPU (derived)", "MH/s", 35.6, hashes / 8.49 / 1e6, Closeness::Decimals(1));
-    out.compare("peer, each vCPU (derived)", "MH/s", 0.278, hashes / 8.49 / 128.0 / 1e6, Closeness::Decimals(3));
+    out.compare("hashes at 5.55 s", "MH/s", Derived(54.4), hashes / SECONDS / 1e6, Closeness::Decimals(1));
+    out.compare("peer: 8.49 s on 128 vCPU", "MH/s", Derived(35.6), hashes / 8.49 / 1e6, Closeness::Decimals(1));
+    out.compare("peer, each vCPU", "MH/s", Derived(0.278), hashes / 8.49 / 128.0 / 1e6, Closeness::Decimals(3));
     // Words into the leaf hasher by digests' words into the branch hasher: "2 ceil(c / N) times slower".
     let slower = full.bytes() as f64 / (full.rows() as f64 * 32.0);
     let text = "leaf hasher's input by the branch hasher's, 2 ceil(c / N)";
-    out.compare(text, "times", 2.0 * 136_f64 / 8.0, slower, Closeness::Exact);
+    out.compare(text, "times", Derived(2.0 * 136_f64 / 8.0), slower, Closeness::Exact);
     states(&mut out, &full)?;
-    out.compare("speed-up over the peer", "times", 1.53, 8.49 / SECONDS, Closeness::Decimals(2));
+    out.compare("speed-up over the peer", "times", Printed(1.53), 8.49 / SECONDS, Closeness::Decimals(2));
     let x16 = seconds(&mut out, "by 256 Gbit/s", &Params { link_gbit_s: 256.0, ..full.clone() })?;
     out.ours("by 256 Gbit/s (x16): the core is the bound, not the link", "s", x16);
     // "working on system integration whereby the LDE and LHE modules would be connected directly via Aurora".
@@ -149,13 +145,14 @@ fn states(out: &mut Section, full: &Params) -> Result<(), LabError> {
     for (state_words, gibibytes, rate) in [(12, 1.5, 48.0), (4, 0.5, 16.0)] {
         let bytes = full.rows() * state_words * 8;
         let name = format!("states of {state_words} words");
-        out.compare(format!("{name} (derived)"), "GiB", gibibytes, bytes as f64 / f64::from(1 << 30), Closeness::Exact);
+        out.compare(name.clone(), "GiB", Derived(gibibytes), bytes as f64 / f64::from(1 << 30), Closeness::Exact);
         let p = Params { log_rows: 14, state_words: state_words as u32, ..full.clone() };
         let report = poseidon::run(&p)?;
         // Each pass but the first reads them, each but the last writes them; 17 passes, of which 16 count.
         let passes = (p.passes() - 1) as f64 / p.passes() as f64;
         let found = report.hbm_bytes as f64 / p.seconds(report.leaves_at) / passes / 1e9;
-        out.compare(format!("{name}, in and out (derived)"), "GB/s", rate, found, Closeness::Within(0.01));
+        let found = Ours::of(&report, |_| found);
+        out.compare(format!("{name}, in and out"), "GB/s", Derived(rate), found, Closeness::Close);
     }
     Ok(())
 }
@@ -166,14 +163,19 @@ pub(super) fn latency() -> Result<Section, LabError> {
     let report = poseidon::run(&params)?;
     let micros = |cycles: f64| params.seconds(1) * cycles * 1e6;
     let l = report.leaf_latency;
+    out.assumed("stages of a permutation", "cycles", params.pipelines.permutation() as f64);
     for (name, value) in [("min", l.min as f64), ("mean", l.mean), ("max", l.max as f64), ("median", l.median as f64)] {
-        out.ours(format!("leaf hasher, {name}"), "us", micros(value));
+        out.assumed(format!("leaf hasher, {name}"), "us", Ours::of(&report, |_| micros(value)));
     }
     for log_rows in [12, 13, 14] {
         let r = poseidon::run(&Params { log_rows, ..params.clone() })?;
         let (tail, pipelines) =
             ((r.cycles - 1 - r.leaves_at) as f64, f64::from(log_rows) * params.pipelines.permutation() as f64);
-        out.ours(format!("branch hasher, last leaf to root, 2^{log_rows} leaves"), "us", micros(tail));
+        out.assumed(
+            format!("branch hasher, last leaf to root, 2^{log_rows} leaves"),
+            "us",
+            Ours::of(&r, |_| micros(tail)),
+        );
         out.ours(format!("the same beyond log2(n) pipelines, 2^{log_rows} leaves"), "cycles", tail - pipelines);
         let deepest = r.queues.iter().copied().max().unwrap_or(0) as f64;
         out.ours(format!("deepest queue of the branch hasher, 2^{log_rows} leaves"), "digests", deepest);
@@ -187,9 +189,10 @@ pub(super) fn latency() -> Result<Section, LabError> {
 pub(super) fn energy() -> Section {
     let mut out = Section::new(Item::PoseidonEnergy, "Tables 2 to 4: rates and energy at 5.55 s and 138 W");
     let hashes = formula::hashes(&Params::default()) as f64;
-    out.compare("trees (derived)", "MT/s", 0.180, 1.0 / SECONDS, Closeness::Decimals(3));
-    out.compare("energy of a tree (derived)", "J", 766.0, SECONDS * WATTS, Closeness::Decimals(0));
-    out.compare("hashes by energy (derived)", "MH/J", 0.394, hashes / (SECONDS * WATTS) / 1e6, Closeness::Decimals(3));
+    out.compare("trees", "MT/s", Derived(0.180), 1.0 / SECONDS, Closeness::Decimals(3));
+    out.compare("energy of a tree", "J", Derived(766.0), SECONDS * WATTS, Closeness::Decimals(0));
+    out.compare("hashes by energy", "MH/J", Derived(0.394), hashes / (SECONDS * WATTS) / 1e6, Closeness::Decimals(3));
+    out.assumed("power of two boards", "W", WATTS);
     out.ours("with the idle server's 110 W", "MH/J", hashes / (SECONDS * (WATTS + 110.0)) / 1e6);
     out.ours(
         "at the link's 128 Gbit/s, if the power stayed",
@@ -203,9 +206,9 @@ pub(super) fn energy() -> Section {
 pub(super) fn resources() -> Section {
     let mut out = Section::new(Item::PoseidonResources, "Resources of a permutation");
     let (dense, sparse, shifts) = (resources::dense(), resources::sparse(), resources::sparse_by_shifts());
-    out.compare("adders of constants", "", 360.0, dense.constant_adders as f64, Closeness::Exact);
-    out.compare("S-boxes", "", 118.0, dense.sboxes as f64, Closeness::Exact);
-    out.compare("multipliers of S-boxes (derived)", "", 472.0, dense.multipliers as f64, Closeness::Exact);
+    out.compare("adders of constants", "", Printed(360.0), dense.constant_adders as f64, Closeness::Exact);
+    out.compare("S-boxes", "", Printed(118.0), dense.sboxes as f64, Closeness::Exact);
+    out.compare("multipliers of S-boxes", "", Derived(472.0), dense.multipliers as f64, Closeness::Exact);
     for (name, r) in [("dense", dense), ("sparse, multipliers", sparse), ("sparse, shifts", shifts)] {
         out.ours(format!("{name}: DSP slices"), "", r.dsps as f64);
         out.ours(format!("{name}: additions in the linear layers"), "", r.linear_adders as f64);
@@ -221,7 +224,7 @@ pub(super) fn boards() -> Result<Section, LabError> {
     out.compare(
         "the article's estimate",
         "ms",
-        333.0,
+        Fitted(333.0),
         1e3 * formula::boards_seconds(&full, GIGABYTES, 4),
         Closeness::Decimals(0),
     );

@@ -5,12 +5,13 @@ use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, BigInteger, PrimeField, UniformRand, Zero};
 use evergrove_kernels::msm::{CheckedPoints, msm as kernel, msm_with};
 use evergrove_lab::LabError;
+use evergrove_lab::config::{Cell, Design, Machine};
 use evergrove_lab::cost::Costs;
 use evergrove_lab::engine::{MemoryKind, Stall};
 use evergrove_lab::msm::{self, Aggregation, Group, Hazards, Params, Timing, cost, formula};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 struct Curve;
@@ -46,6 +47,19 @@ fn sums_are_those_of_the_curve() {
         ..base.clone()
     });
     cases.push(Params { independent: true, log_points: 4, mixed_padd: true, bandwidth_gb_s: 20, ..base.clone() });
+    for remedy in [0, 1, 2] {
+        // 26 windows of 10 bits: three bits are in the last.
+        let windows = vec![10; 26];
+        let wide = Params {
+            windows,
+            log_points: 6,
+            parallel_windows: 13,
+            aggregation: Aggregation::Overlapped,
+            ..base.clone()
+        };
+        let (split_top, merge_queue) = (remedy != 1, remedy != 0);
+        cases.push(Params { split_top, merge_queue, mixed_padd: remedy == 2, conflict_queue: 3, ..wide });
+    }
     cases.push(Params { log_points: 0, segments: 1, ..base });
     for params in cases {
         let n = 1_usize << params.log_points;
@@ -78,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(9), failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     #[test]
-    fn the_model_agrees_with_its_formula(
+    fn the_model_agrees_with_its_formula_for_the_papers_windows(
         log_points in 15_u32..=16,
         width in prop::sample::select(vec![5_u32, 10, 20]),
         points in prop::sample::select(vec![1_u32, 4]),
@@ -97,8 +111,187 @@ proptest! {
         };
         let report = msm::run(&params).expect("a valid multiplier");
         let (found, expected) = (report.cycles as f64, formula::cycles(&params));
-        prop_assert!((found / expected - 1.0).abs() < 0.01, "{params:?}: {found} against {expected}");
+        prop_assert!((found / expected - 1.0).abs() < 0.02, "{params:?}: {found} against {expected}");
     }
+}
+
+/// A multiplier of any windows, shapes, memories, queues and policies, that a run takes milliseconds for.
+fn any_design(rng: &mut ChaCha8Rng) -> Params {
+    let scalar_bits = rng.gen_range(24..=253);
+    let mut windows = Vec::new();
+    let equal = rng.gen_bool(0.5).then(|| rng.gen_range(3..=12));
+    while windows.iter().sum::<u32>() <= scalar_bits {
+        windows.push(equal.unwrap_or_else(|| rng.gen_range(2..=11)));
+    }
+    let mut pick = |values: &[u64]| values[rng.gen_range(0..values.len())];
+    let mut params = Params {
+        log_points: pick(&[11, 12]) as u32,
+        scalar_bits,
+        parallel_windows: pick(&[1, 3, 5, 10, 20, 64]).min(windows.len() as u64) as u32,
+        parallel_points: pick(&[1, 1, 2, 4]) as u32,
+        padd_latency: pick(&[1, 7, 20, 82, 150]),
+        mixed_padd: pick(&[0, 1]) == 1,
+        frequency_mhz: pick(&[250, 1000]),
+        bandwidth_gb_s: pick(&[0, 10, 64, 460]),
+        scalar_link_gb_s: pick(&[0, 0, 8, 63]),
+        link_gb_s: pick(&[0, 16, 48]),
+        hazards: [Hazards::Stall, Hazards::Queue][pick(&[0, 1, 1]) as usize],
+        conflict_queue: pick(&[1, 2, 4, 16, 64]) as u32,
+        split_top: pick(&[0, 1]) == 1,
+        aggregation: [Aggregation::Serial, Aggregation::Segmented, Aggregation::Overlapped][pick(&[0, 1, 2]) as usize],
+        segments: pick(&[1, 8, 32]) as u32,
+        windows,
+        ..Params::default()
+    };
+    params.chiplets = params.chiplets.min(params.pes());
+    params
+}
+
+/// The deviation of a run from its closed form, and whether conflicts of buckets bound it.
+fn deviation(params: &Params) -> (f64, bool) {
+    let report = msm::run(params).expect("a valid multiplier");
+    let bound = report.stream_activity.stalled(Stall::Hazard) * 50 > report.stream;
+    (report.cycles as f64 / formula::cycles(params) - 1.0, bound)
+}
+
+/// What the formula may be off by, with conflicts and without: docs/models/msm.md states them.
+const BOUNDS: [f64; 2] = [0.10, 0.25];
+
+fn check_formula(designs: usize, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut worst = [0.0_f64; 2];
+    for _ in 0..designs {
+        let params = any_design(&mut rng);
+        let (off, bound) = deviation(&params);
+        let most = BOUNDS[usize::from(bound)];
+        worst[usize::from(bound)] = worst[usize::from(bound)].max(off.abs());
+        assert!(off.abs() <= most, "{params:?}: {off:+.3}, conflicts: {bound}");
+    }
+    println!("greatest deviations of {designs} designs: {worst:?}");
+}
+
+#[test]
+fn the_model_agrees_with_its_formula_for_any_windows() {
+    check_formula(200, 9);
+}
+
+#[test]
+#[ignore = "slow: minutes, 10,000 designs"]
+fn the_model_agrees_with_its_formula_for_10000_designs() {
+    check_formula(10_000, 10);
+}
+
+/// What a run may take longer with more of something: other points meet in the adder.
+const NOISE: f64 = 0.005;
+
+fn check_monotone(designs: usize, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut worst = 0.0_f64;
+    for _ in 0..designs {
+        let params = any_design(&mut rng);
+        let mut more = vec![
+            Params { conflict_queue: 2 * params.conflict_queue, ..params.clone() },
+            Params { frequency_mhz: 2 * params.frequency_mhz, ..params.clone() },
+        ];
+        if params.bandwidth_gb_s > 0 {
+            more.push(Params { bandwidth_gb_s: 2 * params.bandwidth_gb_s, ..params.clone() });
+        }
+        if (params.parallel_windows as usize) < params.windows.len() {
+            more.push(Params { parallel_windows: params.parallel_windows + 1, ..params.clone() });
+        }
+        let seconds = |p: &Params| msm::run(p).expect("a valid multiplier").seconds;
+        let least = seconds(&params);
+        for more in more {
+            let off = seconds(&more) / least - 1.0;
+            worst = worst.max(off);
+            assert!(off < NOISE, "{more:?} takes {off:+.4} of the time of {params:?}");
+        }
+    }
+    println!("at most {worst:+.5} with more of something, of {designs} designs");
+}
+
+#[test]
+fn more_bandwidth_elements_queue_or_clock_is_not_slower() {
+    check_monotone(40, 9);
+}
+
+#[test]
+#[ignore = "slow: minutes, 10,000 designs"]
+fn more_of_something_is_not_slower_for_10000_designs() {
+    check_monotone(10_000, 10);
+}
+
+#[test]
+fn a_mixed_adder_pays_for_its_second_pass() {
+    let base = Params {
+        log_points: 12,
+        windows: Params::even_windows(253, 26),
+        parallel_windows: 13,
+        aggregation: Aggregation::Overlapped,
+        ..Params::default()
+    };
+    for mixed_padd in [false, true] {
+        let p = Params { mixed_padd, ..base.clone() };
+        let (report, trace) = msm::trace(&p, usize::MAX).expect("a valid multiplier");
+        // Two passes over the windows; the aggregation of a pass has as many additions as without overlap.
+        let free = msm::run(&Params { aggregation: Aggregation::Segmented, ..p.clone() }).expect("a valid multiplier");
+        assert_eq!(report.additions, free.additions, "no addition is counted that is not made");
+        let overlapped = trace.events().iter().filter(|e| e.name == "buckets of the pass before").count() as u64;
+        let of_a_window = 2 * (1 << 9) - 1;
+        assert!(overlapped > 13 * of_a_window && overlapped < 13 * (of_a_window + 100), "{overlapped}");
+        // The second pass and the aggregation of the first share the slots of an adder; few digits are 0.
+        let slots = 2 * p.points() + (1 + u64::from(mixed_padd)) * of_a_window;
+        assert!(report.classification > slots * 99 / 100, "{} {slots}", report.classification);
+    }
+}
+
+#[test]
+fn aggregations_that_are_left_over_take_their_time() {
+    // 13 windows, then a narrow one: the other PEs take no points, and still add up their buckets.
+    let base = Params {
+        log_points: 4,
+        scalar_bits: 132,
+        windows: [vec![10; 13], vec![3]].concat(),
+        parallel_windows: 13,
+        chiplets: 1,
+        hazards: Hazards::Stall,
+        ..Params::default()
+    };
+    assert_eq!(base.schedule().iter().map(Vec::len).collect::<Vec<_>>(), [13, 1]);
+    let run = |aggregation| msm::run(&Params { aggregation, ..base.clone() }).expect("a valid multiplier");
+    let (overlapped, segmented) = (run(Aggregation::Overlapped), run(Aggregation::Segmented));
+    // Two aggregations one after the other, since a few points take no time beside them.
+    let both = segmented.bucket_aggregation;
+    assert!(overlapped.classification + overlapped.bucket_aggregation > both * 9 / 10, "{overlapped:?} {both}");
+}
+
+#[test]
+fn few_bits_in_the_top_window_are_slow_and_remedies_help() {
+    // Equal windows of Table I on scalars of 253 bits: the top ones have 5, 1, 3, 0, 1, 6 and 1 bits.
+    for width in 8..=14 {
+        let base = Params {
+            log_points: 12,
+            windows: vec![width; 254_usize.div_ceil(width as usize)],
+            parallel_windows: 254_u32.div_ceil(width),
+            ..Params::default()
+        };
+        let (off, bound) = deviation(&base);
+        assert!(bound && off.abs() < BOUNDS[1], "{width}: {off}");
+        let run = |p: &Params| msm::run(p).expect("a valid multiplier");
+        let cycles = run(&base).classification;
+        assert!(cycles > 2 << 12, "{width}: {cycles}");
+        let remedies = [
+            Params { windows: Params::even_windows(253, base.parallel_windows), ..base.clone() },
+            Params { split_top: true, ..base.clone() },
+            Params { merge_queue: true, ..base.clone() },
+        ];
+        for remedy in remedies {
+            let found = run(&remedy).classification;
+            assert!(found < cycles, "{width}: {found} against {cycles} with {remedy:?}");
+        }
+    }
+    let paper: Vec<u32> = [vec![12; 6], vec![13; 14]].concat();
+    assert_eq!(Params::even_windows(253, 20), paper);
 }
 
 #[test]
@@ -259,4 +452,50 @@ fn configurations_that_no_multiplier_has_are_refused_by_name() {
     assert!(msm::run_on(&base, &Curve, &[[0; 4]; 4], &points).is_err());
     let small = Params { log_points: 2, ..base };
     assert!(msm::run_on(&small, &Curve, &[[u64::MAX; 4]; 4], &points).is_err());
+}
+
+#[test]
+fn area_does_not_depend_on_the_order_of_windows() {
+    let area = |windows: Vec<u32>, parallel_windows: i64| {
+        let windows = toml::Value::Array(windows.into_iter().map(|w| i64::from(w).into()).collect());
+        let pes = ("parallel_windows", parallel_windows.into());
+        let params = [("log_points", 6.into()), ("windows", windows), pes, ("chiplets", 1.into())];
+        let params = params.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let row = Design::new(Machine::Msm, params).and_then(|d| d.run(&Costs::published())).expect("a run");
+        row.iter().find_map(|(name, cell)| match cell {
+            Cell::Number(x) if name == "area_mm2" => Some(*x),
+            _ => None,
+        })
+    };
+    for pes in [1, 5, 10, 20] {
+        let ascending = [vec![12; 6], vec![13; 14]].concat();
+        let descending: Vec<u32> = ascending.iter().rev().copied().collect();
+        assert_eq!(area(ascending, pes), area(descending, pes), "{pes} PEs");
+    }
+    // A single PE has the memory of the widest window, wherever that is.
+    let one = area([vec![4; 8], vec![14; 17]].concat(), 1).expect("an area");
+    let element = cost::element(&Costs::published(), 14).expect("an entry");
+    // And a queue of 16 points.
+    assert!((0.0..0.01).contains(&(one - element.area_mm2())), "{one}");
+}
+
+#[test]
+fn cost_follows_the_design() {
+    let costs = Costs::published();
+    let base = Params { parallel_windows: 10, chiplets: 1, ..Params::default() };
+    let of = |p: &Params| cost::elements(&costs, p).expect("entries");
+    let full = of(&base);
+    assert!(of(&Params { mixed_padd: true, ..base.clone() }).area_mm2() < 0.85 * full.area_mm2());
+    let part =
+        |p: &Params, name: &str| of(p).parts.iter().find(|part| part.name == name).map_or(0.0, |part| part.area_mm2);
+    // Two passes: while the second is classified, the buckets of the first are added up.
+    let overlapped = Params { aggregation: Aggregation::Overlapped, ..base.clone() };
+    assert!((part(&overlapped, "buckets") / part(&base, "buckets") - 2.0).abs() < 1e-9);
+    let once = Params { parallel_windows: 20, ..overlapped };
+    assert!((part(&once, "buckets") - part(&Params { parallel_windows: 20, ..base.clone() }, "buckets")).abs() < 1e-9);
+    let deep = Params { conflict_queue: 4096, ..base.clone() };
+    assert!((part(&deep, "queue") / part(&base, "queue") - 256.0).abs() < 1e-9);
+    assert_eq!(part(&Params { hazards: Hazards::Stall, ..base.clone() }, "queue"), 0.0);
+    let slow = Params { frequency_mhz: 250, ..base };
+    assert!((4.0 * of(&slow).power_w() / full.power_w() - 1.0).abs() < 1e-9);
 }

@@ -25,6 +25,9 @@ pub(crate) struct ParetoArgs {
     /// Other column to be small
     #[arg(long, value_name = "COLUMN", default_value = "time_us")]
     y: String,
+    /// How much smaller the other column must be, as a share, for a design that is larger in the first
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share)]
+    tolerance: f64,
     /// Only rows that have this value in this column; may be given several times
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = parse_choice)]
     choices: Vec<(String, String)>,
@@ -47,7 +50,7 @@ pub(crate) struct PlotArgs {
     /// Only rows that have this value in this column; may be given several times
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = parse_choice)]
     choices: Vec<(String, String)>,
-    /// CSV of published points to mark: columns series, and those of the axes
+    /// CSV of points from elsewhere to mark: columns series, origin (published or derived), and those of the axes
     #[arg(long, value_name = "FILE")]
     published: Option<PathBuf>,
     /// Title of the figure
@@ -64,6 +67,13 @@ pub(crate) struct PlotArgs {
 fn parse_choice(text: &str) -> Result<(String, String), String> {
     let (column, value) = text.split_once('=').ok_or("write COLUMN=VALUE")?;
     Ok((column.to_owned(), value.to_owned()))
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..1.0).contains(share))
+        .ok_or_else(|| "choose a number from 0 to below 1".into())
 }
 
 /// Every column that is named is one of the file.
@@ -102,14 +112,22 @@ fn numbers(rows: &[Row], column: &str) -> Result<Vec<f64>> {
 
 pub(crate) fn pareto(args: &ParetoArgs, terminal: Terminal) -> Result<()> {
     let rows = chosen(read(&args.file)?, &args.choices)?;
-    let front = results::pareto(&rows, &args.x, &args.y)
+    let front = results::pareto(&rows, &args.x, &args.y, args.tolerance)
         .map_err(|e| Mistake::usage(e.to_string(), "name columns of the file"))?;
     let (xs, ys) = (numbers(&rows, &args.x)?, numbers(&rows, &args.y)?);
+    let varied = results::varied(&rows);
     for i in front {
-        let id = name(&rows[i], "id");
+        let parameters = varied.iter().map(|column| (*column, name(&rows[i], column)));
         match terminal.format {
-            Output::Json => line(&json!({ "id": id, &args.x: xs[i], &args.y: ys[i] })),
-            Output::Text => text(&format!("{id}  {} {}  {} {}\n", args.x, xs[i], args.y, ys[i])),
+            Output::Json => {
+                let parameters: BTreeMap<&str, String> = parameters.collect();
+                let id = name(&rows[i], "id");
+                line(&json!({ "id": id, "parameters": parameters, &args.x: xs[i], &args.y: ys[i] }))
+            }
+            Output::Text => {
+                let design: Vec<String> = parameters.map(|(column, value)| format!("{column} {value}")).collect();
+                text(&format!("{}  {} {}  {} {}\n", design.join(" "), args.x, xs[i], args.y, ys[i]))
+            }
         }?;
     }
     Ok(())
@@ -140,13 +158,16 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
     // In the order of numbers, if they are some, those of published points last.
     let mut series: BTreeMap<(bool, Vec<u64>, String), Vec<Point>> = BTreeMap::new();
     let mut all = [Vec::new(), Vec::new()];
-    let mut add = |rows: &[Row], origin: Origin| -> Result<()> {
+    let mut add = |rows: &[Row], origin: Option<Origin>| -> Result<()> {
         let (xs, ys) = (numbers(rows, &args.x)?, numbers(rows, &args.y)?);
         for ((row, x), y) in rows.iter().zip(&xs).zip(&ys) {
-            let published = origin == Origin::Published;
+            let published = origin.is_none();
+            // Points are printed, unless the file says that they are derived.
+            let derived = published && name(row, "origin") == "derived";
+            let origin = origin.unwrap_or(if derived { Origin::Derived } else { Origin::Published });
             let values: Vec<String> = args.series.iter().map(|by| name(row, by)).collect();
             let text = match (published, &args.series[..]) {
-                (true, _) => format!("published: {}", name(row, "series")),
+                (true, _) => format!("{origin}: {}", name(row, "series")),
                 (false, []) => results::label(&args.y),
                 (false, all) => {
                     let settings = all.iter().zip(&values).map(|(by, value)| results::setting(by, value));
@@ -163,11 +184,11 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
     };
     let rows = chosen(read(&args.file)?, &args.choices)?;
     known(&rows, &args.series)?;
-    add(&rows, Origin::Modelled)?;
+    add(&rows, Some(Origin::Modelled))?;
     if let Some(path) = &args.published {
         // A published point is left out by the columns that it has.
         let fits = |row: &Row| args.choices.iter().all(|(column, value)| ["-", value].contains(&&*name(row, column)));
-        add(&read(path)?.into_iter().filter(fits).collect::<Vec<_>>(), Origin::Published)?;
+        add(&read(path)?.into_iter().filter(fits).collect::<Vec<_>>(), None)?;
     }
     for points in series.values_mut() {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));

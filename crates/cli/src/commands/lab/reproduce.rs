@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use evergrove_lab::cost::Costs;
 use evergrove_lab::cpu::Baseline;
-use evergrove_lab::reproduce::{Item, Line, Section, Verdict, reproduce};
+use evergrove_lab::reproduce::{Item, Line, Origin, Section, Tally, Verdict, reproduce};
 
 use super::super::Terminal;
 use crate::args::Output;
@@ -69,13 +69,14 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     } else {
         None
     };
-    let mut verdicts = Vec::new();
+    let (mut verdicts, mut tally) = (Vec::new(), Tally::default());
     for item in &items {
         let section = reproduce(*item, &costs, cpu.as_ref())?;
         if let Some(dir) = &args.out {
             keep(dir, &section)?;
         }
         verdicts.extend(section.lines.iter().map(|l| l.verdict));
+        tally.add(&section);
         match terminal.format {
             Output::Json => line(&serde_json::to_value(&section)?),
             Output::Text => text(&table(&section)),
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     if items.len() > 1 && terminal.format == Output::Text {
         let count = |v: Verdict| format!("{} {}", verdicts.iter().filter(|x| **x == v).count(), v.name());
         let counts = [Verdict::Equal, Verdict::Close, Verdict::Differs, Verdict::Ours].map(count).join(", ");
-        text(&format!("{} items in {:.1} s: {counts}\n", items.len(), start.elapsed().as_secs_f64()))?;
+        text(&format!("{} items in {:.1} s: {counts}\n{tally}", items.len(), start.elapsed().as_secs_f64()))?;
     }
     Ok(())
 }
@@ -112,22 +113,26 @@ fn table(section: &Section) -> String {
     let cells = |l: &Line| {
         [
             l.quantity.clone(),
+            l.origin.map_or("-", Origin::name).to_owned(),
             l.published.map_or_else(|| "-".into(), digits),
             digits(l.ours),
             l.unit.to_owned(),
+            l.by().to_owned(),
             l.deviation.map_or_else(|| "-".into(), |d| format!("{:+.2} %", 100.0 * d)),
             l.verdict.name().to_owned(),
         ]
     };
-    let head = ["quantity", "published", "ours", "unit", "deviation", "verdict"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(head).chain(section.lines.iter().map(cells)).collect();
+    let head = ["quantity", "origin", "reference", "ours", "unit", "by", "deviation", "verdict"].map(str::to_owned);
+    let rows: Vec<[String; 8]> = std::iter::once(head).chain(section.lines.iter().map(cells)).collect();
     let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; 8] = std::array::from_fn(width);
     let mut out = format!("{}: {}\n", section.item, section.title);
     for row in rows {
-        let [quantity, published, ours, unit, deviation, verdict] = row;
-        let [q, p, o, u, d, _] = widths;
-        let line = format!("  {quantity:<q$}  {published:>p$}  {ours:>o$}  {unit:<u$}  {deviation:>d$}  {verdict}");
+        let [quantity, origin, published, ours, unit, by, deviation, verdict] = row;
+        let [q, n, p, o, u, b, d, _] = widths;
+        let line = format!(
+            "  {quantity:<q$}  {origin:<n$}  {published:>p$}  {ours:>o$}  {unit:<u$}  {by:<b$}  {deviation:>d$}  {verdict}"
+        );
         out.push_str(line.trim_end());
         out.push('\n');
     }
