@@ -650,7 +650,7 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
     let start = Instant::now();
     let mut slow: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(world.client.addr()).unwrap()).collect();
     slow[0].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-").unwrap();
-    slow[1].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    slow[1].write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     // Whoever holds all connections holds no probe up.
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(world.probes.get(path).status, 200);
