@@ -69,7 +69,7 @@ for n in "${!variants[@]}"; do
     helm template evergrove "$chart" --namespace proofs ${variants[$n]} >"$work/$n.yaml"
 done
 # What the schema of the values has to refuse.
-for wrong in serve.tls.secretName=1 worker.concurrency=0 serve.maxConnections=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x \
+for wrong in serve.tls.secretName=1 serve.accessLog=/data/access.log worker.concurrency=0 serve.maxConnections=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x \
     monitoring.labels.release=1 monitoring.rules.job='a"b' \
     worker.disruptionBudget.maxUnavailable=0 worker.disruptionBudget.maxUnavailable=0% networkPolicy.dns.ports=null networkPolicy.redis.ports[0]=0; do
     if helm template evergrove "$chart" --set "$wrong" >/dev/null 2>&1; then

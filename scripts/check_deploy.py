@@ -277,6 +277,10 @@ def metrics(root, out):
         metric = re.sub(r"_(bucket|sum|count)$", "", metric)
         if set(re.findall(r"(\w+)=", given)) - {"job", "instance", "le"} != labels[metric]:
             fail(f"deploy/rules_test.yaml: {metric} has the labels {given}, and in docs/operations.md {sorted(labels[metric])}")
+    bounds = re.search(r"const SECONDS: .*?=\s*\[(.*?)\]", (root / "crates/serve/src/metrics.rs").read_text(), re.S)[1].split(", ")
+    asked = set(re.findall(r"series: 'evergrove_http_seconds_bucket\{[^}]*le=\"([^\"]*)\"", (root / "deploy/rules_test.yaml").read_text()))
+    if not asked or asked - {*bounds, "+Inf"}:
+        fail(f"deploy/rules_test.yaml: http_seconds has the bounds {bounds}, and the tests {sorted(asked)}")
     alerts = set(re.findall(r"- alert: (\w+)", (chart / "rules.yaml").read_text()))
     described = set(re.findall(r"^\| `(Evergrove\w+)`", (root / "docs/operations.md").read_text(), re.M))
     if alerts != described:

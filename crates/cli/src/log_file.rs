@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,8 @@ use crate::files::STDIN;
 /// The log of requests in a file, or on stdout for `-`.
 pub(crate) fn start(path: &Path) -> Result<AccessLog> {
     let log = match path == Path::new(STDIN) {
-        true => AccessLog::new(io::stdout()),
+        // A file of its own: a line that nobody takes must not hold the lock of stdout, which the end of the process needs.
+        true => io::stdout().as_fd().try_clone_to_owned().and_then(|stdout| AccessLog::new(File::from(stdout))),
         false => LogFile::open(path).and_then(AccessLog::new),
     };
     log.with_context(|| format!("--access-log {}", path.display()))
@@ -23,13 +25,15 @@ pub(crate) fn start(path: &Path) -> Result<AccessLog> {
 struct LogFile {
     path: PathBuf,
     file: File,
+    /// The next byte begins a line: only there the file changes, so that no line is in two files.
+    at_line: bool,
 }
 
 impl LogFile {
     fn open(path: &Path) -> io::Result<Self> {
         // Names of callers and their addresses are not for every user of the machine.
         let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path)?;
-        Ok(Self { path: path.into(), file })
+        Ok(Self { path: path.into(), file, at_line: true })
     }
 
     fn was_moved(&self) -> io::Result<bool> {
@@ -40,10 +44,13 @@ impl LogFile {
 
 impl Write for LogFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.was_moved()? {
+        if self.at_line && self.was_moved()? {
             *self = Self::open(&self.path)?;
         }
-        self.file.write(line)
+        let written = self.file.write(line);
+        // After an error the rest of the line does not come.
+        self.at_line = written.as_ref().map_or(true, |n| line[..*n].last().is_none_or(|last| *last == b'\n'));
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -69,6 +76,13 @@ mod tests {
         File::create(&path).unwrap();
         log.write_all(b"4\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"4\n");
+        // A line stays in one file, also if it is written in parts.
+        log.write_all(b"half").unwrap();
+        std::fs::rename(&path, &moved).unwrap();
+        log.write_all(b" and half\n").unwrap();
+        assert_eq!(std::fs::read(&moved).unwrap(), b"4\nhalf and half\n");
+        log.write_all(b"next\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"next\n");
         // No file can be made: lines fail until one can.
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();

@@ -25,9 +25,9 @@ pub(crate) fn watch<T: PartialEq + Send + 'static>(
                 if read == last {
                     seen = None;
                 } else if seen.as_ref() == Some(&read) {
-                    seen = None;
-                    last = read;
-                    take(&last)?;
+                    // What is not taken is tried again at the next look: a certificate may become valid.
+                    take(&read)?;
+                    (last, seen) = (read, None);
                     tracing::info!("{what} are those of the changed file");
                 } else {
                     seen = Some(read);

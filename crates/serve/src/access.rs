@@ -5,8 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::thread;
@@ -52,8 +52,33 @@ pub struct AccessLog(Arc<Inner>);
 struct Inner {
     /// `None` at the end of the service.
     lines: Mutex<Option<SyncSender<Vec<u8>>>>,
-    dropped: Counter,
+    losses: Arc<Losses>,
+    /// Lines that were taken and are not written yet.
+    waiting: Arc<AtomicUsize>,
     written: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+/// Lines that are lost, of which the service's log names the first one.
+#[derive(Default)]
+struct Losses {
+    dropped: Counter,
+    /// Set from the first line that is dropped until lines are written and none waits.
+    told: AtomicBool,
+}
+
+impl Losses {
+    fn lose(&self, cause: &dyn fmt::Display) {
+        self.dropped.inc();
+        if !self.told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(error = %cause, "the access log cannot be written: its lines are dropped");
+        }
+    }
+
+    fn end(&self) {
+        if self.told.swap(false, Ordering::Relaxed) {
+            tracing::info!(dropped = self.dropped.get(), "the access log is written again");
+        }
+    }
 }
 
 impl AccessLog {
@@ -64,26 +89,46 @@ impl AccessLog {
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Self> {
         let (lines, queue) = sync_channel(WAITING);
         let (end, written) = oneshot::channel();
-        let dropped = Counter::default();
-        let counted = dropped.clone();
+        let (losses, waiting) = (Arc::<Losses>::default(), Arc::<AtomicUsize>::default());
+        let (lost, left) = (losses.clone(), waiting.clone());
         thread::Builder::new().name("access-log".into()).spawn(move || {
-            write_all(out, &queue, &counted);
+            write_all(out, &queue, &lost, &left);
             // Without a receiver nobody waits.
             let _ = end.send(());
         })?;
-        Ok(Self(Arc::new(Inner { lines: Mutex::new(Some(lines)), dropped, written: Mutex::new(Some(written)) })))
+        let (lines, written) = (Mutex::new(Some(lines)), Mutex::new(Some(written)));
+        Ok(Self(Arc::new(Inner { lines, losses, waiting, written })))
+    }
+
+    /// Lines that are not written yet. After the service has ended these are lines that its log could not write within 5 seconds.
+    pub fn waiting(&self) -> usize {
+        self.0.waiting.load(Ordering::Relaxed)
     }
 
     /// Counts the lines that could not be written.
     pub(crate) fn dropped(&self) -> &Counter {
-        &self.0.dropped
+        &self.0.losses.dropped
     }
 
     fn put(&self, line: Vec<u8>) {
-        let taken = lock(&self.0.lines).as_ref().is_some_and(|lines| lines.try_send(line).is_ok());
-        if !taken {
-            self.0.dropped.inc();
-        }
+        let cause = match lock(&self.0.lines).as_ref() {
+            Some(lines) => {
+                // Before the line is sent: the writer takes it off again.
+                self.0.waiting.fetch_add(1, Ordering::Relaxed);
+                match lines.try_send(line) {
+                    Ok(()) => return,
+                    Err(e) => {
+                        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+                        match e {
+                            TrySendError::Full(_) => "lines come faster than they are written",
+                            TrySendError::Disconnected(_) => "its thread has ended",
+                        }
+                    }
+                }
+            }
+            None => "the service ends",
+        };
+        self.0.losses.lose(&cause);
     }
 
     /// Takes no more lines, and waits a while until those that wait are written.
@@ -92,7 +137,12 @@ impl AccessLog {
         let written = lock(&self.0.written).take();
         if let Some(written) = written {
             // What is not written by then is lost.
-            let _ = tokio::time::timeout(LAST_LINES, written).await;
+            if tokio::time::timeout(LAST_LINES, written).await.is_err() {
+                tracing::warn!(
+                    lines = self.waiting(),
+                    "the service ends, and the access log has lines that are not written"
+                );
+            }
         }
     }
 }
@@ -109,10 +159,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Writes lines until the log takes no more. One that fails is dropped and counted.
-fn write_all(mut out: impl Write, queue: &Receiver<Vec<u8>>, dropped: &Counter) {
-    // A part of a line is there without its end.
-    let (mut torn, mut failing) = (false, false);
-    while let Ok(mut line) = queue.recv() {
+fn write_all(mut out: impl Write, queue: &Receiver<Vec<u8>>, losses: &Losses, waiting: &AtomicUsize) {
+    // A part of a line is there without its end, and the last line failed.
+    let (mut torn, mut failed) = (false, false);
+    loop {
+        let next = match queue.try_recv() {
+            Err(TryRecvError::Empty) => {
+                if !failed {
+                    losses.end();
+                }
+                queue.recv().ok()
+            }
+            next => next.ok(),
+        };
+        let Some(mut line) = next else { return };
         if torn {
             line.insert(0, b'\n');
         }
@@ -128,21 +188,12 @@ fn write_all(mut out: impl Write, queue: &Receiver<Vec<u8>>, dropped: &Counter) 
                 Err(e) => break Err(e),
             }
         };
-        match outcome {
-            Ok(()) => {
-                if failing {
-                    tracing::info!(dropped = dropped.get(), "the access log is written again");
-                }
-                (torn, failing) = (false, false);
-            }
-            Err(e) => {
-                dropped.inc();
-                if !failing {
-                    tracing::warn!(error = %e, "the access log cannot be written: its lines are dropped");
-                }
-                (torn, failing) = (torn || rest.len() < line.len(), true);
-            }
+        failed = outcome.is_err();
+        torn = failed && (torn || rest.len() < line.len());
+        if let Err(e) = outcome {
+            losses.lose(&e);
         }
+        waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -234,7 +285,7 @@ impl Drop for Record {
         let rest = self.rest.get_mut().unwrap_or_else(PoisonError::into_inner);
         let micros = self.time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64 * 1000);
         let line = Line {
-            time: &format_timestamp(micros),
+            time: &time_of(micros),
             request_id: &self.id,
             peer: self.peer,
             token: rest.token.as_deref(),
@@ -250,6 +301,15 @@ impl Drop for Record {
         line.push(b'\n');
         self.log.put(line);
     }
+}
+
+/// A time in UTC with three decimals, also where they are zero.
+fn time_of(micros: i64) -> String {
+    let mut text = format_timestamp(micros);
+    if micros % 1_000_000 == 0 {
+        text.insert_str(text.len() - 1, ".000");
+    }
+    text
 }
 
 /// Names every request, also in its answer, and writes the line of each.
@@ -354,10 +414,11 @@ mod tests {
     fn a_full_disk_loses_lines_and_tears_none_that_follow() {
         let disk = Disk(Arc::new(Mutex::new((Vec::new(), 12))));
         let (lines, queue) = sync_channel(8);
-        let dropped = Counter::default();
+        let (losses, waiting) = (Arc::<Losses>::default(), Arc::new(AtomicUsize::new(5)));
+        let dropped = losses.dropped.clone();
         let writer = thread::spawn({
-            let (disk, dropped) = (disk.clone(), dropped.clone());
-            move || write_all(disk, &queue, &dropped)
+            let (disk, losses, waiting) = (disk.clone(), losses.clone(), waiting.clone());
+            move || write_all(disk, &queue, &losses, &waiting)
         });
         for line in ["one 4\n", "two 45678\n", "three\n"] {
             lines.send(line.into()).unwrap();
@@ -366,6 +427,7 @@ mod tests {
             thread::yield_now();
         }
         assert_eq!(lock(&disk.0).0, b"one 4\ntwo 45");
+        assert!(losses.told.load(Ordering::Relaxed), "the log of the service names the first loss");
         lock(&disk.0).1 = 100;
         for line in ["four\n", "five\n"] {
             lines.send(line.into()).unwrap();
@@ -373,6 +435,45 @@ mod tests {
         drop(lines);
         writer.join().unwrap();
         assert_eq!((lock(&disk.0).0.as_slice(), dropped.get()), (&b"one 4\ntwo 45\nfour\nfive\n"[..], 2));
+        assert_eq!(waiting.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn lines_that_find_the_queue_full_are_told_once_until_it_is_empty() {
+        let (lines, queue) = sync_channel(1);
+        let (losses, waiting) = (Arc::<Losses>::default(), Arc::<AtomicUsize>::default());
+        let inner = Inner { lines: Mutex::new(Some(lines)), losses, waiting, written: Mutex::default() };
+        let log = AccessLog(Arc::new(inner));
+        let told = || log.0.losses.told.load(Ordering::Relaxed);
+        log.put(b"one\n".into());
+        assert!(!told() && log.waiting() == 1);
+        for _ in 0..2 {
+            log.put(b"lost\n".into());
+            assert!(told() && log.waiting() == 1);
+        }
+        assert_eq!(log.dropped().get(), 2);
+        let disk = Disk(Arc::new(Mutex::new((Vec::new(), 100))));
+        let writer = thread::spawn({
+            let (log, disk) = (log.clone(), disk.clone());
+            move || write_all(disk, &queue, &log.0.losses, &log.0.waiting)
+        });
+        while told() {
+            thread::yield_now();
+        }
+        log.put(b"two\n".into());
+        drop(lock(&log.0.lines).take());
+        writer.join().unwrap();
+        assert_eq!((lock(&disk.0).0.as_slice(), log.waiting(), told()), (&b"one\ntwo\n"[..], 0, false));
+        log.put(b"late\n".into());
+        assert_eq!(log.dropped().get(), 3);
+    }
+
+    #[test]
+    fn times_have_three_decimals() {
+        let times = [0, 1_000_000, 120_000, 1_777_863_721_123_000].map(time_of);
+        let expected = ["1970-01-01T00:00:00.000Z", "1970-01-01T00:00:01.000Z", "1970-01-01T00:00:00.120Z"];
+        assert_eq!(times[..3], expected);
+        assert!(times[3].ends_with(".123Z"));
     }
 
     #[test]

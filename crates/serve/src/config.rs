@@ -143,8 +143,8 @@ struct Known {
     name: String,
 }
 
-/// Longest name of a token.
-const NAME_MAX: usize = 64;
+/// Longest name of a token: shorter than every token, so that a token in the place of a name is refused and in no log.
+const NAME_MAX: usize = TOKEN_MIN - 1;
 
 /// A text is not a list of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -175,9 +175,9 @@ impl Tokens {
         Self(Arc::new(RwLock::new(vec![Known { right: Right::Write, name: token.short(), token }])))
     }
 
-    /// Those of a text with one a line: `read TOKEN`, `backup TOKEN`, `write TOKEN`, or a token alone, which may write. A name for logs may
-    /// follow the token of the first three; without one it is the first 8 hexadecimal digits of the token's hash. Blank lines and lines that
-    /// begin with `#` are skipped.
+    /// Those of a text with one a line: `read TOKEN`, `backup TOKEN`, `write TOKEN`, or a token alone, which may write. A name for logs, shorter
+    /// than any token, may follow the token of the first three; without one it is the first 8 hexadecimal digits of the token's hash. Blank
+    /// lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`TokensError`], which does not show the text.
@@ -268,10 +268,14 @@ mod tests {
             error(&format!("{writer}\nadmin {writer}")),
             "line 2: expected read TOKEN [NAME], backup TOKEN [NAME], write TOKEN [NAME], or TOKEN alone"
         );
-        for name in ["a/b", "naïve", &"x".repeat(65)] {
+        for name in ["a/b", "naïve", &"x".repeat(16), writer] {
             let says = error(&format!("read {reader} {name}"));
-            assert_eq!(says, "line 1: a name has 1 to 64 letters, digits, or characters of . _ - @");
+            assert_eq!(says, "line 1: a name has 1 to 15 letters, digits, or characters of . _ - @");
+            assert!(!says.contains(writer));
         }
+        // The words of a line in the wrong order.
+        assert_eq!(error(&format!("read auditor {reader}")), "line 1: the token has 7 bytes, expected at least 16");
+        assert!(error(&format!("write auditor-of-the-town {writer}")).starts_with("line 1: a name has"));
         for line in ["read", &format!("read {reader} a b"), &format!("{reader} name")] {
             assert!(error(line).starts_with("line 1: "), "{line}");
         }

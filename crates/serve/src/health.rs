@@ -20,7 +20,12 @@ use utoipa_axum::routes;
 use crate::http::connections::{self, Bounds, Front};
 
 /// What probes may take of a process that has other things to do.
-const BOUNDS: Bounds = Bounds { connections: 64, head: Duration::from_secs(10), silence: Duration::from_secs(10) };
+const BOUNDS: Bounds = Bounds {
+    connections: 64,
+    head: Duration::from_secs(10),
+    silence: Duration::from_secs(10),
+    last: Duration::from_secs(5),
+};
 
 /// Says whether a process takes work, or why not.
 type Ready = dyn Fn() -> Result<(), String> + Send + Sync;

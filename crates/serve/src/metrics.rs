@@ -6,7 +6,7 @@ use evergrove::jobs::metrics::Metrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::Config;
@@ -14,6 +14,10 @@ use crate::Config;
 /// Labels of an answered request: route and status, or route and class of the status.
 type Route = [(&'static str, String); 2];
 pub(crate) type Label = [(&'static str, String); 1];
+
+/// Upper bounds of the buckets of times, in seconds. Alerts ask whether a time is more than a second: 1.0 is a bound.
+const SECONDS: [f64; 17] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 150.0, 600.0];
 
 /// The metrics of a service.
 #[derive(Clone, Debug)]
@@ -52,7 +56,7 @@ pub(crate) fn of_batch(name: &str) -> Label {
 impl ServiceMetrics {
     /// Those of `tasks`, which is in `registry` already, and the service's own.
     pub(crate) fn new(registry: &mut Registry, tasks: Metrics, config: &Config) -> Self {
-        let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
+        let seconds = || Histogram::new(SECONDS);
         let made = Self {
             tasks,
             epoch: Gauge::default(),

@@ -1,8 +1,9 @@
 //! A service from its start to its end.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use evergrove::commit::schema::Schema;
@@ -11,7 +12,7 @@ use evergrove::jobs::metrics::Metrics;
 use evergrove::store::{Backends, Error, Store};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::backups::Backups;
@@ -83,6 +84,17 @@ impl Shutdown {
     /// Takes no more changes, commits those that wait, and goes on with their proofs for as long as the configuration says.
     pub fn drain(&self) {
         self.raise(Stage::Draining);
+    }
+
+    /// The next stage: leaves, then drains, then aborts. What a signal tells.
+    pub fn advance(&self) {
+        self.0.send_modify(|now| {
+            *now = match *now {
+                Stage::Running => Stage::Leaving,
+                Stage::Leaving => Stage::Draining,
+                Stage::Draining | Stage::Aborting => Stage::Aborting,
+            };
+        });
     }
 
     /// Starts no more proofs either. The epoch is kept: the next start goes on with what is missing.
@@ -394,6 +406,15 @@ pub async fn serve(
     config: Config,
     shutdown: &Shutdown,
 ) -> Result<Summary, ServeError> {
+    let access = config.access.clone();
+    let outcome = run(listener, parts, config, shutdown).await;
+    if let Some(access) = access {
+        access.finish().await;
+    }
+    outcome
+}
+
+async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shutdown) -> Result<Summary, ServeError> {
     let Parts { store, backends, engine, mut registry, tasks, probes } = parts;
     let (queue, requests) = mpsc::channel(config.queue.max(1));
     let metrics = ServiceMetrics::new(&mut registry, tasks, &config);
@@ -422,7 +443,13 @@ pub async fn serve(
     let health = Health::new(Arc::new(registry), move || ready.ready());
     let router = http::router(shared.clone(), health.clone());
     // Probes are answered to the end.
-    let probes = probes.map(|listener| tokio::spawn(health::health(listener, health, std::future::pending())));
+    let _probes = probes.map(|listener| Probes::start(listener, health)).transpose()?;
+    let (end, mut ended) = oneshot::channel();
+    let epochs = Epochs::new(shared.clone(), requests, Handle::current());
+    let thread = thread::Builder::new().name("epochs".into()).stack_size(STACK_BYTES).spawn(move || {
+        // Without a receiver the service is gone already.
+        let _ = end.send(epochs.run());
+    })?;
 
     let (close, closed) = oneshot::channel::<()>();
     let closed = async move {
@@ -430,16 +457,10 @@ pub async fn serve(
         let _ = closed.await;
     };
     let Config { connections, head_time: head, body_time: silence, .. } = shared.config;
-    let bounds = Bounds { connections: connections.max(1), head, silence };
-    let front = Front { router, bounds, tls: shared.config.tls.clone(), open: shared.metrics.connections.clone() };
+    let bounds = Bounds { connections: connections.max(1), head, silence, last: LAST_ANSWERS };
+    let tls = shared.config.tls.clone().map(|tls| (tls, http::plain(shared.clone())));
+    let front = Front { router, bounds, tls, open: shared.metrics.connections.clone() };
     let mut server = tokio::spawn(connections::answer(listener, front, closed));
-
-    let (end, mut ended) = oneshot::channel();
-    let epochs = Epochs::new(shared.clone(), requests, Handle::current());
-    let thread = thread::Builder::new().name("epochs".into()).stack_size(STACK_BYTES).spawn(move || {
-        // Without a receiver the service is gone already.
-        let _ = end.send(epochs.run());
-    })?;
 
     let left = async {
         shutdown.reached(Stage::Leaving).await;
@@ -457,7 +478,6 @@ pub async fn serve(
         }
         std::future::pending::<()>().await;
     };
-    let access = shared.config.access.clone();
     let outcome = tokio::select! {
         outcome = &mut ended => outcome.map_err(|_| ServeError::Panicked),
         gone = &mut server => Err(gone.err().map_or(ServeError::Panicked, |e| ServeError::Io(e.into()))),
@@ -468,8 +488,9 @@ pub async fn serve(
     sizes.abort();
     shared.publish(Event::Stopping);
     let _ = close.send(());
-    if !server.is_finished() && tokio::time::timeout(LAST_ANSWERS, &mut server).await.is_err() {
-        server.abort();
+    if !server.is_finished() {
+        // A panic ends its connections too.
+        let _ = server.await;
     }
     let summary = tokio::task::spawn_blocking(move || {
         // A panic of the thread is in `outcome` already.
@@ -477,12 +498,43 @@ pub async fn serve(
         shared.summary()
     });
     let summary = summary.await.map_err(std::io::Error::other)?;
-    if let Some(access) = access {
-        access.finish().await;
-    }
-    if let Some(probes) = probes {
-        probes.abort();
-    }
     outcome??;
     Ok(summary)
+}
+
+/// The thread that answers probes: whatever callers have the threads of the service do, it does not wait for them. Dropped, it ends.
+struct Probes {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Probes {
+    fn start(listener: TcpListener, health: Health) -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let listener = listener.into_std()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let answer = async move {
+            let listener = match TcpListener::from_std(listener) {
+                Ok(listener) => listener,
+                Err(e) => return tracing::error!(error = %e, "probes are not answered"),
+            };
+            tokio::select! {
+                () = health::health(listener, health, std::future::pending()) => {}
+                // A dropped sender says the same.
+                _ = stopped => {}
+            }
+        };
+        let thread = thread::Builder::new().name("probes".into()).spawn(move || runtime.block_on(answer))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It can only have panicked, and says so itself.
+            let _ = thread.join();
+        }
+    }
 }

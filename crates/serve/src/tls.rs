@@ -26,6 +26,7 @@ struct Held {
 #[derive(Clone)]
 struct Pair {
     config: Arc<ServerConfig>,
+    begins: i64,
     expires: i64,
 }
 
@@ -73,6 +74,11 @@ impl Tls {
         self.pair().expires
     }
 
+    /// Seconds from 1970-01-01 to the beginning of the certificate.
+    pub fn begins(&self) -> i64 {
+        self.pair().begins
+    }
+
     /// [`Self::expires`], also of later pairs.
     pub(crate) fn expiry(&self) -> &Gauge {
         &self.0.expiry
@@ -100,14 +106,14 @@ impl Pair {
         let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(certificates).collect();
         let chain = chain.map_err(|_| TlsError::Certificates)?;
         let first = chain.first().ok_or(TlsError::NoCertificate)?;
-        let expires = not_after(first).ok_or(TlsError::Malformed)?;
+        let (begins, expires) = validity(first).ok_or(TlsError::Malformed)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsError::NoKey)?;
         let unfit = |e: tokio_rustls::rustls::Error| TlsError::Pair(e.to_string());
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions().map_err(unfit)?;
         let mut config = builder.with_no_client_auth().with_single_cert(chain, key).map_err(unfit)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { config: Arc::new(config), expires })
+        Ok(Self { config: Arc::new(config), begins, expires })
     }
 }
 
@@ -117,8 +123,9 @@ const GENERALIZED_TIME: u8 = 0x18;
 /// The tag of a version, which the first version leaves out.
 const VERSION: u8 = 0xa0;
 
-/// The end of a certificate's validity in seconds from 1970-01-01 (RFC 5280, 4.1); `None` where the bytes are not those of a certificate.
-fn not_after(certificate: &[u8]) -> Option<i64> {
+/// Beginning and end of a certificate's validity in seconds from 1970-01-01 (RFC 5280, 4.1); `None` where the bytes are not those of a
+/// certificate.
+fn validity(certificate: &[u8]) -> Option<(i64, i64)> {
     let (_, certificate, _) = element(certificate)?;
     let (_, mut fields, _) = element(certificate)?;
     if fields.first() == Some(&VERSION) {
@@ -129,8 +136,12 @@ fn not_after(certificate: &[u8]) -> Option<i64> {
         fields = element(fields)?.2;
     }
     let (SEQUENCE, validity, _) = element(fields)? else { return None };
-    let (_, _, validity) = element(validity)?;
-    let (tag, time, _) = element(validity)?;
+    let (begin, end) = (element(validity)?, element(element(validity)?.2)?);
+    Some((seconds(begin.0, begin.1)?, seconds(end.0, end.1)?))
+}
+
+/// Seconds from 1970-01-01 to a time of DER with this tag.
+fn seconds(tag: u8, time: &[u8]) -> Option<i64> {
     let time = std::str::from_utf8(time).ok().filter(|time| time.is_ascii())?;
     // Of two digits, 50 to 99 are years before 2000 (4.1.2.5.1).
     let time = match tag {
@@ -172,7 +183,7 @@ mod tests {
         let made = |certificates: &str, key: &str| Tls::new(certificates.as_bytes(), key.as_bytes());
         let tls = made(&one.certificate, &one.key).unwrap();
         // 2031-01-02T03:04:05Z, and a year that UTCTime does not have.
-        assert_eq!(tls.expires(), 1_925_089_445);
+        assert_eq!((tls.begins(), tls.expires()), (1_577_836_800, 1_925_089_445));
         let far = made(&other.certificate, &other.key).unwrap();
         assert_eq!(far.expires(), 4_071_006_245);
         assert!(!format!("{tls:?}").contains("PRIVATE"));
@@ -199,16 +210,16 @@ mod tests {
     #[test]
     fn bytes_of_any_kind_are_no_certificate() {
         let der = CertificateDer::from_pem_slice(Issued::until(2031).certificate.as_bytes()).unwrap();
-        assert!(not_after(&der).is_some());
+        assert!(validity(&der).is_some());
         for cut in 0..der.len() {
-            assert_eq!(not_after(&der[..cut]), None);
+            assert_eq!(validity(&der[..cut]), None);
         }
         for at in 0..der.len() {
             // Whatever it gives, it does not panic.
             for bit in 0..8 {
                 let mut changed = der.to_vec();
                 changed[at] ^= 1 << bit;
-                let _ = not_after(&changed);
+                let _ = validity(&changed);
             }
         }
     }

@@ -157,6 +157,62 @@ fn what_is_wrong_with_a_request_is_told() {
 }
 
 #[test]
+fn callers_without_a_token_keep_no_connection() {
+    let tokens = Some(Tokens::parse(&format!("write {TOKEN}\nread reader-0123456789")).unwrap());
+    let world = World::start(Config { tokens, ..Config::default() }, Gate::open());
+    // Asks twice on one connection, and gives what the answers say of it.
+    let ask = |method: &str, path: &str, token: Option<&str>| {
+        let mut stream = TcpStream::connect(world.client.addr()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n{token}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+        let (status, headers) = head(&mut reader).unwrap();
+        let closes = headers.get("connection").is_some_and(|value| value == "close");
+        if closes {
+            // The server ends it, whatever the caller does.
+            std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
+        }
+        (status, closes)
+    };
+    for (path, status) in
+        [("/healthz", 200), ("/metrics", 200), ("/openapi.json", 200), ("/v1/status", 401), ("/no", 404)]
+    {
+        assert_eq!(ask("GET", path, None), (status, true), "{path}");
+        assert_eq!(ask("GET", path, Some("another-token-0123")), (status, true), "{path}");
+    }
+    assert_eq!(ask("POST", "/v1/changes", Some("reader-0123456789")), (403, true));
+    assert_eq!(ask("GET", "/v1/status", Some("reader-0123456789")), (200, false));
+    assert_eq!(ask("GET", "/v1/epochs/9", Some(TOKEN)), (404, false));
+    world.stop();
+}
+
+#[test]
+fn probes_are_answered_while_the_threads_of_the_service_are_busy() {
+    let world = World::start(Config::default(), Gate::open());
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+    let (began, begins) = std::sync::mpsc::channel();
+    // As long handshakes would, each holds a thread of the runtime.
+    for _ in 0..2 {
+        let (held, began) = (held.clone(), began.clone());
+        world.runtime.spawn(async move {
+            began.send(()).unwrap();
+            // Without a sender it ends.
+            let _ = held.lock().unwrap().recv();
+        });
+        begins.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(world.probes.get(path).status, 200, "{path}");
+    }
+    drop(release);
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["state"], "running");
+    world.stop();
+}
+
+#[test]
 fn without_a_token_pages_of_browsers_are_refused() {
     let world = World::start(Config::default(), Gate::open());
     let before = world.json("GET", "/v1/status", "", 200);
@@ -268,14 +324,19 @@ fn a_service_that_leaves_answers_until_callers_know() {
     assert_eq!((summary.epochs, summary.stale.len()), (1, 0));
     assert!(TcpStream::connect(world.client.addr()).is_err(), "the listener is closed");
 
-    // Told again, it stops at once.
-    let world = World::start(Config { drain: Duration::from_secs(60), ..Config::default() }, Gate::open());
+    // Told again, it drains, and then leaves its proofs.
+    let world = World::start(Config { drain: Duration::from_secs(60), ..Config::default() }, Gate::closed());
     let start = Instant::now();
-    world.shutdown.leave();
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    for state in ["leaving", "stopping"] {
+        world.shutdown.advance();
+        assert_eq!(world.json("GET", "/v1/status", "", 200)["state"], state);
+    }
     assert_eq!(world.client.get("/readyz").status, 503);
-    world.shutdown.abort();
-    world.service.join().unwrap().unwrap();
+    world.shutdown.advance();
+    let summary = world.service.join().unwrap().unwrap();
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!((summary.epochs, summary.stale.len()), (1, 1));
 }
 
 #[test]
@@ -591,7 +652,7 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
     let start = Instant::now();
     let mut slow: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(world.client.addr()).unwrap()).collect();
     slow[0].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-").unwrap();
-    slow[1].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    slow[1].write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     // Whoever holds all connections holds no probe up.
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(world.probes.get(path).status, 200);

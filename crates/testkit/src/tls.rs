@@ -27,9 +27,17 @@ impl Issued {
     /// # Panics
     /// For a year after 9999.
     pub fn until(year: i32) -> Self {
+        Self::from_to(2020, year)
+    }
+
+    /// A new one, valid from 1 January of a year until 2 January of another, 03:04:05.
+    ///
+    /// # Panics
+    /// For a year after 9999.
+    pub fn from_to(first: i32, year: i32) -> Self {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
         let mut params = CertificateParams::new(names).expect("names of a certificate");
-        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_before = date_time_ymd(first, 1, 1);
         let time = std::time::Duration::from_secs(3 * 3600 + 4 * 60 + 5);
         params.not_after = date_time_ymd(year, 1, 2) + time;
         let key = KeyPair::generate().expect("a key");

@@ -31,6 +31,8 @@ use crate::watch::watch;
 const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
 /// What to do without a token that will do.
 const MAKE_ONE: &str = "make one with openssl rand -hex 32";
+/// How long the end waits for work that blocks, such as a look at the sizes of files.
+const LAST_WORK: Duration = Duration::from_secs(1);
 /// Longest file of tokens.
 const TOKEN_FILE_BYTES: u64 = 1 << 16;
 
@@ -38,7 +40,7 @@ const TOKEN_FILE_BYTES: u64 = 1 << 16;
 ///
 /// Changes come as JSON lines and are answered when their epoch is committed; proofs and events go out. The description of
 /// all paths is at /openapi.json. SIGTERM or ctrl-c: ends what was taken, then stops; a second one keeps the epoch and leaves
-/// its proofs to the next start.
+/// its proofs to the next start. While --drain lasts, the second one ends it, and a third one leaves the proofs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -173,7 +175,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let settings = ServeConfig {
         tokens,
         tls,
-        access,
+        access: access.clone(),
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),
@@ -186,7 +188,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         ..ServeConfig::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let summary = runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let listener = TcpListener::bind(args.listen).await.with_context(|| format!("--listen {}", args.listen))?;
         if let Some(addr) = args.health {
             let probes = TcpListener::bind(addr).await.with_context(|| format!("--health {addr}"))?;
@@ -198,19 +200,27 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let told = shutdown.clone();
         tokio::spawn(async move {
-            for tell in [Shutdown::leave, Shutdown::abort] {
+            loop {
                 tokio::select! {
                     _ = terminate.recv() => {}
                     _ = interrupt.recv() => {}
                 }
-                tell(&told);
+                told.advance();
             }
         });
         serve(listener, parts, settings, &shutdown).await.map_err(|e| match e {
             ServeError::Store(e) => anyhow::Error::from(e),
             e => e.into(),
         })
-    })?;
+    });
+    // A look at the files of a large store takes long, and what is asked of the store is answered already.
+    runtime.shutdown_timeout(LAST_WORK);
+    let summary = outcome?;
+    let on_stdout = args.access_log.as_deref() == Some(Path::new(files::STDIN));
+    if on_stdout && access.is_some_and(|log| log.waiting() > 0) {
+        // Nobody takes what stdout has: the report would wait for ever.
+        return Ok(());
+    }
     let mut report = Report::default();
     report.add("epochs", summary.epochs);
     report.add("proofs", summary.proofs);

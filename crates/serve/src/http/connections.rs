@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
-use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::Service;
@@ -25,7 +24,6 @@ use tokio::time::{Sleep, sleep, timeout};
 use crate::Tls;
 use crate::access::Peer;
 use crate::metrics::Counted;
-use crate::problem::Problem;
 
 /// What a connection may hold of requests and answers: a head that is longer is refused.
 pub(crate) const BUFFER: usize = 64 << 10;
@@ -43,6 +41,8 @@ pub(crate) struct Bounds {
     pub(crate) head: Duration,
     /// How long a caller may take nothing of its answer.
     pub(crate) silence: Duration,
+    /// How long answers that are under way may take when a server ends.
+    pub(crate) last: Duration,
 }
 
 /// What a server shows to its callers.
@@ -50,13 +50,14 @@ pub(crate) struct Bounds {
 pub(crate) struct Front {
     pub(crate) router: Router,
     pub(crate) bounds: Bounds,
-    pub(crate) tls: Option<Tls>,
+    /// The certificate, and what answers callers without TLS then.
+    pub(crate) tls: Option<(Tls, Router)>,
     /// Counts the connections that are open.
     pub(crate) open: Gauge,
 }
 
-/// Answers on `listener` until `stop` is there, and then ends each connection after the answer that is under way. Dropped, it
-/// breaks them off.
+/// Answers on `listener` until `stop` is there, and then ends each connection after the answer that is under way, or breaks it off
+/// where that takes too long. At its end nothing of any connection is left.
 pub(crate) async fn answer(listener: TcpListener, front: Front, stop: impl Future<Output = ()>) {
     let places = Arc::new(Semaphore::new(front.bounds.connections));
     let (close, closing) = watch::channel(());
@@ -80,7 +81,10 @@ pub(crate) async fn answer(listener: TcpListener, front: Front, stop: impl Futur
         () = taking => {}
     }
     drop((listener, close));
-    while open.join_next().await.is_some() {}
+    let ends = async { while open.join_next().await.is_some() {} };
+    if timeout(front.bounds.last, ends).await.is_err() {
+        open.shutdown().await;
+    }
 }
 
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
@@ -101,7 +105,7 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
     // Events are small and should not wait for more.
     let _ = stream.set_nodelay(true);
     let Front { router, bounds, tls, .. } = front;
-    let Some(tls) = tls else {
+    let Some((tls, plain)) = tls else {
         return answers(Patient::new(stream, bounds), Called::new(router, peer), bounds, closing).await;
     };
     let handshake = async {
@@ -129,13 +133,7 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
     };
     match shaken {
         Ok(Some(Ok(stream))) => answers(stream, Called::new(router, peer), bounds, closing).await,
-        Ok(Some(Err(stream))) => {
-            let refusal = async || {
-                let close = [(axum::http::header::CONNECTION, "close")];
-                (close, Problem::plain()).into_response()
-            };
-            answers(stream, Called::new(Router::new().fallback(refusal), peer), bounds, closing).await;
-        }
+        Ok(Some(Err(stream))) => answers(stream, Called::new(plain, peer), bounds, closing).await,
         // The caller went, was too slow, or speaks another language.
         Ok(None) | Err(_) => {}
     }
@@ -260,6 +258,40 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_left_of_connections_that_are_broken_off() {
+        // What an answer holds, as the record of its request.
+        struct Held(Arc<Semaphore>);
+        impl Drop for Held {
+            fn drop(&mut self) {
+                self.0.add_permits(1);
+            }
+        }
+        let (began, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (begins, held) = (began.clone(), dropped.clone());
+        let forever = move || async move {
+            let _held = Held(held);
+            begins.add_permits(1);
+            std::future::pending::<()>().await;
+        };
+        let long = Duration::from_secs(10);
+        let bounds = Bounds { connections: 1, head: long, silence: long, last: Duration::from_millis(50) };
+        let front = Front { router: Router::new().fallback(forever), bounds, tls: None, open: Gauge::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let server = tokio::spawn(answer(listener, front, async move {
+            let _ = stopped.await;
+        }));
+        let mut caller = TcpStream::connect(addr).await.unwrap();
+        caller.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        began.acquire().await.unwrap().forget();
+        assert_eq!(dropped.available_permits(), 0);
+        stop.send(()).unwrap();
+        timeout(long, server).await.expect("it ends").unwrap();
+        assert_eq!(dropped.available_permits(), 1);
+    }
 
     #[tokio::test]
     async fn a_write_fails_when_nobody_reads() {

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -18,7 +19,9 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use futures_util::StreamExt;
 use prometheus_client::registry::Registry;
+use tokio::time::timeout;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{self, OpenApi as Document};
 use utoipa::{Modify, OpenApi};
@@ -101,6 +104,37 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
         .layer(from_fn_with_state(shared, note))
 }
 
+/// What answers callers without TLS at an address that speaks it: why they are refused. Their requests have lines and are counted too.
+pub(crate) fn plain(shared: Arc<Shared>) -> Router {
+    let patience = shared.config.head_time;
+    let refusal = move |body: Body| async move {
+        // A caller that is still sending would not see the answer.
+        let _ = timeout(patience, discard(body)).await;
+        Problem::plain()
+    };
+    Router::new()
+        .fallback(refusal)
+        .layer(from_fn_with_state(shared.clone(), count))
+        .layer(from_fn_with_state(shared, note))
+}
+
+/// What is read of a body that is refused.
+const DISCARDED_BYTES: usize = 4 << 20;
+
+async fn discard(body: Body) {
+    let (mut chunks, mut read) = (body.into_data_stream(), 0);
+    while let Some(Ok(chunk)) = chunks.next().await {
+        read += chunk.len();
+        if read > DISCARDED_BYTES {
+            break;
+        }
+    }
+}
+
+/// The mark of an answer to a caller that may ask: its connection stays.
+#[derive(Clone, Copy)]
+struct Admitted;
+
 /// Refuses a head that is longer than [`connections::BUFFER`]: what hyper reads at once may be more.
 async fn bound_head(request: Request, next: Next) -> Response {
     let line = request.method().as_str().len() + request.uri().to_string().len() + " HTTP/1.1\r\n".len() + 1;
@@ -114,11 +148,16 @@ async fn bound_head(request: Request, next: Next) -> Response {
 
 /// Lets a request pass that shows the token; where there is none, one that no page of another site has sent.
 async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let admit = async |request| {
+        let mut response = next.run(request).await;
+        response.extensions_mut().insert(Admitted);
+        response
+    };
     let Some(tokens) = &shared.config.tokens else {
         if is_foreign(request.headers()) {
             return Problem::foreign().into_response();
         }
-        return next.run(request).await;
+        return admit(request).await;
     };
     let shown = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
     let shown = shown.and_then(|value| value.split_at_checked("Bearer ".len()));
@@ -139,7 +178,7 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
         Some(right) if right < Right::Write && !request.method().is_safe() => Problem::read_only().into_response(),
         Some(right) => {
             request.extensions_mut().insert(right);
-            next.run(request).await
+            admit(request).await
         }
     }
 }
@@ -157,12 +196,13 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || !headers.get_all(header::HOST).iter().all(is_local)
 }
 
-/// Counts answers, and the time until each. Those of a service that leaves end their connections, so that callers come back elsewhere.
+/// Counts answers, and the time until each. Those to callers who have not shown that they may ask end their connections, so that such
+/// callers hold a place for one request alone. Those of a service that leaves do too, so that callers come back elsewhere.
 async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let started = Instant::now();
     let mut response = next.run(request).await;
-    if shared.is_leaving() {
+    if shared.is_leaving() || response.extensions().get::<Admitted>().is_none() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     let status = response.status().as_u16();

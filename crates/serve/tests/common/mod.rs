@@ -22,6 +22,7 @@ use evergrove_testkit::http::Client;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::runtime::Handle;
 
 pub(crate) const TOKEN: &str = "f00d0000f00d0000f00d";
 
@@ -161,6 +162,8 @@ pub(crate) struct World {
     pub(crate) gate: Gate,
     pub(crate) shutdown: Shutdown,
     pub(crate) service: JoinHandle<Result<Summary, ServeError>>,
+    /// The threads of the service.
+    pub(crate) runtime: Handle,
 }
 
 impl World {
@@ -200,19 +203,21 @@ impl World {
             probes: None,
         };
         let shutdown = Shutdown::default();
-        let (told, tell) = (shutdown.clone(), std::sync::mpsc::channel::<[SocketAddr; 2]>());
+        let (told, tell) = (shutdown.clone(), std::sync::mpsc::channel::<(Handle, [SocketAddr; 2])>());
         let service = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
             runtime.block_on(async {
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
                 let probes = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-                tell.0.send([listener.local_addr()?, probes.local_addr()?]).expect("somebody waits");
+                let addrs = [listener.local_addr()?, probes.local_addr()?];
+                tell.0.send((Handle::current(), addrs)).expect("somebody waits");
                 parts.probes = Some(probes);
                 serve(listener, parts, config, &told).await
             })
         });
-        let [client, probes] = tell.1.recv().expect("addresses").map(Client::new);
-        Self { dir, client, probes, gate, shutdown, service }
+        let (runtime, addrs) = tell.1.recv().expect("addresses");
+        let [client, probes] = addrs.map(Client::new);
+        Self { dir, client, probes, gate, shutdown, service, runtime }
     }
 
     /// Stops the service and gives what it says at its end.

@@ -1,12 +1,13 @@
 //! The log of requests.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use evergrove_serve::{AccessLog, Config, Tokens};
-use evergrove_testkit::http::{Answer, Client};
+use evergrove_testkit::http::{Answer, Client, head};
 use serde_json::Value;
 
 use crate::common::{Gate, World, set};
@@ -16,7 +17,7 @@ const WRITER: &str = "writer-0123456789";
 
 /// A file in memory, which has no room while it is full.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<(Vec<u8>, bool)>>);
+pub(crate) struct Lines(Arc<Mutex<(Vec<u8>, bool)>>);
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
@@ -42,7 +43,7 @@ impl Lines {
     }
 
     /// The line of a request, which is written after its answer.
-    fn of(&self, id: &str) -> Value {
+    pub(crate) fn of(&self, id: &str) -> Value {
         let start = Instant::now();
         loop {
             let text = self.text();
@@ -88,7 +89,7 @@ fn every_request_has_a_line_that_says_who_and_what() {
     assert!(line["peer"].as_str().unwrap().starts_with("127.0.0.1:"));
     assert!(line["seconds"].as_f64().unwrap() > 0.0 && line["bytes"].as_u64().unwrap() > 50, "{line}");
     let time = line["time"].as_str().unwrap();
-    assert!(time.starts_with("20") && time.ends_with('Z') && time.len() >= 20, "{time}");
+    assert!(time.starts_with("20") && time.ends_with('Z') && time.len() == 24, "{time}");
 
     let proof = send(&reader, "r-1", "GET", "/v1/batches/b/proof?epoch=1", "");
     let line = lines.of("r-1");
@@ -123,12 +124,12 @@ fn every_request_has_a_line_that_says_who_and_what() {
         assert_eq!(lines.of(&given)["status"], 200);
     }
     assert_eq!(send(&writer, "long", "GET", &format!("/{}", "a".repeat(5000)), "").status, 404);
-    assert!(lines.of("long")["path"].as_str().unwrap().len() < 500);
+    assert!(lines.of("long")["path"].as_str().unwrap().len() == 256);
 
     world.stop();
     let text = lines.text();
     assert!(text.ends_with('\n'));
-    for secret in [READER, WRITER, "77777", "secret", "row "] {
+    for secret in [READER, WRITER, "77777", "secret", "amount"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
 }
@@ -139,7 +140,18 @@ fn changes_of_a_caller_that_has_gone_have_their_epoch() {
     let world = start(&lines, Gate::closed());
     let writer = world.client.with_token(WRITER);
     // The first epoch is committed; its proof holds up the next one.
-    assert_eq!(send(&writer, "a", "POST", "/v1/changes", &set(3, 1)).status, 200);
+    let key = |id: &'static str| [("idempotency-key", "k"), ("x-request-id", id)];
+    assert_eq!(writer.send("POST", "/v1/changes", &key("a"), set(3, 1).as_bytes()).unwrap().status, 200);
+    world.wait_as(&writer, |status| status["proving"]["batch"] == "b");
+    // It is sent again, and its caller goes while it waits.
+    let (again, length) = (set(3, 1), set(3, 1).len().to_string());
+    let headers = [&key("gone")[..], &[("content-length", length.as_str())]].concat();
+    let stream = writer.open("POST", "/v1/changes", &headers, again.as_bytes()).unwrap();
+    world.wait_as(&writer, |status| status["queue"]["waiting"] == 1);
+    drop(stream);
+    // The line waits for the changes.
+    thread::sleep(Duration::from_millis(200));
+    assert!(!lines.text().contains("\"gone\""));
     let stream =
         writer.open("POST", "/v1/changes", &[("content-length", "100"), ("x-request-id", "half")], b"{").unwrap();
     thread::sleep(Duration::from_millis(200));
@@ -153,6 +165,9 @@ fn changes_of_a_caller_that_has_gone_have_their_epoch() {
     drop(events);
     world.gate.set(true);
     world.wait_as(&writer, |status| status["batches"][0]["fresh"] == true);
+    let line = lines.of("gone");
+    assert_eq!((&line["epoch"], &line["changes"], &line["replayed"]), (&2.into(), &1.into(), &true.into()));
+    assert!(line["status"].is_null(), "{line}");
     world.stop();
     let text = lines.text();
     let line = text.lines().find(|line| line.contains("/v1/events")).expect("a line of the stream");
@@ -185,4 +200,58 @@ fn a_log_on_a_full_disk_holds_up_nobody_and_is_counted() {
     assert_eq!(lines.of("room")["status"], 200);
     assert_eq!(lines.text().lines().count(), 1);
     world.stop();
+}
+
+/// A pipe that nobody reads until it is released.
+#[derive(Clone, Default)]
+struct Stuck(Arc<(Mutex<bool>, Condvar)>);
+
+impl Write for Stuck {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let released = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_while(released, |released| !*released).unwrap());
+        Ok(line.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_up_neither_requests_nor_the_end() {
+    let stuck = Stuck::default();
+    let log = AccessLog::new(stuck.clone()).unwrap();
+    let tokens = Some(Tokens::parse(&format!("read {READER}")).unwrap());
+    let world = World::start(Config { tokens, access: Some(log.clone()), ..Config::default() }, Gate::open());
+    let mut stream = TcpStream::connect(world.client.addr()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    let request = format!("GET /v1/openings/x HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {READER}\r\n\r\n");
+    // One line is being written, and 4096 wait.
+    for n in 0..4200 {
+        stream.write_all(request.as_bytes()).unwrap();
+        let (status, headers) = head(&mut answers).unwrap_or_else(|e| panic!("{n}: {e}"));
+        assert_eq!(status, 404);
+        let mut body = vec![0; headers["content-length"].parse().unwrap()];
+        answers.read_exact(&mut body).unwrap();
+    }
+    drop((stream, answers));
+    let dropped = || {
+        let text = world.probes.get("/metrics").text().to_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix("evergrove_access_lines_dropped_total "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let start = Instant::now();
+    while dropped() < 4200 - 4097 {
+        assert!(start.elapsed() < Duration::from_secs(20), "{}", dropped());
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!((dropped(), log.waiting()), (4200 - 4097, 4097));
+    let start = Instant::now();
+    world.stop();
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!(log.waiting(), 4097, "what the log could not write is known");
+    *stuck.0.0.lock().unwrap() = true;
+    stuck.0.1.notify_all();
 }

@@ -2,11 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use evergrove_serve::{Config, Tls, Token, Tokens};
+use evergrove_serve::{AccessLog, Config, Tls, Token, Tokens};
 use evergrove_testkit::tls::{Issued, TlsClient};
+use serde_json::Value;
 
+use crate::access::Lines;
 use crate::common::{Gate, TOKEN, World, set};
 
 fn tls(issued: &Issued) -> Tls {
@@ -28,7 +31,9 @@ fn callers_are_answered_and_see_the_certificate_of_the_time() {
     let (first, second) = (Issued::until(2031), Issued::until(2032));
     let shown = tls(&first);
     let tokens = Some(Tokens::one(Token::new(TOKEN).unwrap()));
-    let world = World::start(Config { tokens, tls: Some(shown.clone()), ..Config::default() }, Gate::open());
+    let lines = Lines::default();
+    let access = Some(AccessLog::new(lines.clone()).unwrap());
+    let world = World::start(Config { tokens, access, tls: Some(shown.clone()), ..Config::default() }, Gate::open());
     let addr = world.client.addr();
     let old = TlsClient::new(addr, Some(TOKEN), &[&first]);
     let mut open = old.connect().unwrap();
@@ -46,11 +51,21 @@ fn callers_are_answered_and_see_the_certificate_of_the_time() {
 
     // Plain HTTP is told why it is refused, whatever it asks for, and shows nothing.
     for request in ["GET /v1/status", "POST /v1/changes", "GET /healthz"] {
-        let request = format!("{request} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
+        let request = format!(
+            "{request} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\nx-request-id: plain\r\n\r\n"
+        );
         let answer = say(&world, request.as_bytes());
         assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("urn:evergrove:problem:plain-http"), "{answer}");
-        assert!(answer.contains("connection: close"), "{answer}");
+        assert!(answer.contains("connection: close") && answer.contains("x-request-id: plain"), "{answer}");
     }
+    // Also one that sends more than the system's buffers take before it reads.
+    let body = "\n".repeat(1 << 20);
+    let head =
+        format!("POST /v1/changes HTTP/1.1\r\nhost: localhost\r\nx-request-id: long\r\ncontent-length: {}", body.len());
+    let answer = say(&world, format!("{head}\r\n\r\n{body}").as_bytes());
+    assert!(answer.contains("urn:evergrove:problem:plain-http"), "{answer}");
+    let line = lines.of("long");
+    assert_eq!((&line["status"], &line["token"], &line["path"]), (&400.into(), &Value::Null, &"/v1/changes".into()));
     // Neither that nor a handshake.
     for bytes in [&b"\x00\x01\x02\x03\r\n\r\n"[..], b"\x16\x03\x01\x00\x05hello", b"\x16GET / HTTP/1.1\r\n\r\n"] {
         assert!(!say(&world, bytes).contains("200 OK"));
@@ -60,6 +75,8 @@ fn callers_are_answered_and_see_the_certificate_of_the_time() {
         metrics.text().contains(&format!("evergrove_certificate_expiry_seconds {}\n", shown.expires())),
         "probes are plain"
     );
+    let counted = "evergrove_http_answers_total{route=\"other\",status=\"400\"} 4\n";
+    assert!(metrics.text().contains(counted), "{}", metrics.text());
     world.stop();
 }
 
@@ -88,8 +105,21 @@ fn handshakes_that_do_not_end_keep_nobody_out_for_long() {
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "{rest:?}");
     }
-    // A service that stops waits for no handshake.
-    let stalled = TcpStream::connect(world.client.addr()).unwrap();
+    world.stop();
+}
+
+#[test]
+fn a_service_that_stops_waits_for_no_handshake() {
+    let config =
+        Config { tls: Some(tls(&Issued::until(2031))), head_time: Duration::from_secs(60), ..Config::default() };
+    let world = World::start(config, Gate::open());
+    let mut stalled = TcpStream::connect(world.client.addr()).unwrap();
+    stalled.write_all(b"\x16").unwrap();
+    let start = Instant::now();
+    while !world.probes.get("/metrics").text().contains("evergrove_connections 1\n") {
+        assert!(start.elapsed() < Duration::from_secs(20));
+        thread::sleep(Duration::from_millis(5));
+    }
     let start = Instant::now();
     world.stop();
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
