@@ -253,6 +253,7 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
         E::NotAStore(_) | E::Missing(_) => "correct --store, or create a store with commit",
         E::Exists(_) => "change the store with update, or choose another directory",
         E::NotEmpty(_) => "choose a directory that does not exist or is empty",
+        E::Restored { source, .. } => return store(source),
         E::Backup(e) => return backup(e),
         E::Locked(_) => "wait until that process ends, or stop it",
         E::OldFormat(dir) => {

@@ -47,6 +47,17 @@ pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) 
     write_together(vec![(path, Box::new(fill))])
 }
 
+/// As [`write`], and nobody but the owner may read a file that is new or takes the place of another one. It survives a crash.
+pub(crate) fn write_private(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
+    write_all(vec![(path, Box::new(fill))], true)?;
+    if is_special(path) {
+        return Ok(());
+    }
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = target.parent().unwrap_or(Path::new("."));
+    File::open(dir).and_then(|dir| dir.sync_all()).with_context(|| path.display().to_string())
+}
+
 /// What the content of a file is written to.
 pub(crate) type Out<'a> = dyn Write + Send + 'a;
 
@@ -55,6 +66,10 @@ pub(crate) type Fill<'a> = Box<dyn FnOnce(&mut Out<'_>) -> Result<()> + 'a>;
 
 /// Writes files as [`write`] does, and lets none take its place before all are complete.
 pub(crate) fn write_together(files: Vec<(&Path, Fill<'_>)>) -> Result<()> {
+    write_all(files, false)
+}
+
+fn write_all(files: Vec<(&Path, Fill<'_>)>, private: bool) -> Result<()> {
     // What goes to a pipe does not come back: first the others are complete.
     let (special, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| is_special(path));
     let mut complete = Vec::new();
@@ -62,7 +77,7 @@ pub(crate) fn write_together(files: Vec<(&Path, Fill<'_>)>) -> Result<()> {
         let name = || path.display().to_string();
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let part = Part::of(&target);
-        let mut out = BufWriter::new(File::create(&part.0).with_context(name)?);
+        let mut out = BufWriter::new(part.create(private).with_context(name)?);
         fill(&mut out).with_context(name)?;
         let file = out.into_inner().map_err(io::IntoInnerError::into_error).with_context(name)?;
         file.sync_all().with_context(name)?;
@@ -152,6 +167,18 @@ impl Part {
         let mut part = target.as_os_str().to_owned();
         part.push(format!(".{}.part", std::process::id()));
         Self(part.into())
+    }
+
+    fn create(&self, private: bool) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        if private {
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        options.open(&self.0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The backup that is being made, if one is, and how those before it ended.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use evergrove::store::{Backup, BackupHead, Error, Store};
 use prometheus_client::metrics::counter::Counter;
@@ -53,9 +53,13 @@ impl Backups {
         Self { running: Mutex::default(), state: Mutex::default(), finished, broken_off }
     }
 
-    /// Begins a backup and gives its number; `None` while there is one. Blocks.
+    /// Begins a backup and gives its number; `None` while there is one, or one begins or ends. Blocks, but not for another.
     pub(crate) fn begin(&self, store: &Store) -> Result<Option<(u64, BackupHead)>, Error> {
-        let mut running = lock(&self.running);
+        let mut running = match self.running.try_lock() {
+            Ok(running) => running,
+            Err(TryLockError::Poisoned(running)) => running.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(None),
+        };
         if running.is_some() {
             return Ok(None);
         }

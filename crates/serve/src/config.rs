@@ -225,6 +225,15 @@ impl Tokens {
     }
 }
 
+impl Config {
+    /// True while the token that a caller has shown has this right. Without tokens everybody may do everything.
+    pub(crate) fn allows(&self, shown: Option<&Token>, right: Right) -> bool {
+        let has = |(held, _): (Right, String)| held >= right;
+        let tokens = self.tokens.as_ref();
+        tokens.is_none_or(|tokens| shown.and_then(|shown| tokens.holder_of(shown)).is_some_and(has))
+    }
+}
+
 fn is_name(text: &str) -> bool {
     text.len() <= NAME_MAX && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-@".contains(&b))
 }

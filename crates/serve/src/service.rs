@@ -244,7 +244,11 @@ impl Shared {
         self.full.load(Ordering::Relaxed)
     }
 
+    /// Notes it. A full disk needs the pages that a backup keeps, so that one ends.
     pub(crate) fn set_full(&self, full: bool) {
+        if full {
+            self.backups().break_off();
+        }
         self.full.store(full, Ordering::Relaxed);
         self.metrics.disk_full.set(full.into());
     }

@@ -852,6 +852,51 @@ fn a_backup_is_streamed_while_changes_are_committed() {
 }
 
 #[test]
+fn a_caller_that_leaves_while_a_backup_begins_ends_it() {
+    let (disk, hold) = (Disk::new(), Hold::default());
+    let world = World::on(&disk, &hold, Config::default(), Gate::open());
+    // The service looks at its batches when it starts, and reads nothing by itself after that.
+    thread::sleep(Duration::from_secs(1));
+    let start = Instant::now();
+    hold.set(true);
+    let gone = world.client.open("GET", "/v1/backup", &[], b"").expect("sent");
+    while hold.waiting() == 0 {
+        assert!(start.elapsed() < Duration::from_secs(30), "it has not begun");
+        thread::sleep(Duration::from_millis(1));
+    }
+    // Others do not wait for one that begins.
+    let mut second = world.client.open("GET", "/v1/backup", &[], b"").expect("sent");
+    assert_eq!(head(&mut second).expect("an answer").0, 429);
+    drop(gone);
+    // Until the service has found that the caller is gone.
+    thread::sleep(Duration::from_millis(500));
+    hold.set(false);
+    world.wait(|status| status["backups"]["broken_off"] == 1 && status["backups"]["running"].is_null());
+    assert_eq!(world.client.get("/v1/backup").status, 200);
+    world.wait(|status| status["backups"]["finished"] == 1);
+    world.stop();
+}
+
+#[test]
+fn a_backup_ends_with_its_token_and_is_not_begun_by_head() {
+    let [saver, writer] = ["saver-token-0123456789", "writer-0123456789"];
+    let tokens = Tokens::parse(&format!("backup {saver}\nwrite {writer}\n")).unwrap();
+    let world = World::start(Config { tokens: Some(tokens.clone()), ..Config::default() }, Gate::open());
+    let [saver, client] = [saver, writer].map(|token| world.client.with_token(token));
+    let world = World { client, ..world };
+    fill(&world, 64);
+    let mut asked = saver.open("HEAD", "/v1/backup", &[], b"").expect("sent");
+    assert_eq!(head(&mut asked).expect("an answer").0, 405);
+    let mut slow = saver.open("GET", "/v1/backup", &[], b"").expect("sent");
+    assert_eq!(head(&mut slow).expect("an answer").0, 200);
+    tokens.replace(Tokens::parse(&format!("write {writer}\n")).unwrap());
+    let cut = BackupReader::new(slow).expect("begins").verify(&mut |_| ()).expect_err("lacks its end");
+    assert!(matches!(cut, BackupError::CutOff(_) | BackupError::Read(_)), "{cut:?}");
+    world.wait(|status| status["backups"]["broken_off"] == 1);
+    world.stop();
+}
+
+#[test]
 fn a_full_disk_breaks_a_backup_off() {
     let disk = Disk::new();
     let world = World::on(&disk, &Hold::default(), Config::default(), Gate::open());

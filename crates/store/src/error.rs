@@ -215,6 +215,15 @@ pub enum Error {
     /// The directory of a store that is to be restored has something in it.
     #[error("{} is not empty", .0.display())]
     NotEmpty(PathBuf),
+    /// A store was restored, and what was to be done after it got its place failed.
+    #[error("the store is restored in {}, but {source}", dir.display())]
+    Restored {
+        /// The store.
+        dir: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<Error>,
+    },
     /// A backup is not what was written, or cannot be read.
     #[error("{0}")]
     Backup(#[from] crate::BackupError),
@@ -287,6 +296,7 @@ impl Error {
             Self::NotAStore(_) | Self::Missing(_) | Self::Exists(_) | Self::NotEmpty(_) | Self::Locked(_) => {
                 ErrorClass::Store
             }
+            Self::Restored { source, .. } => source.class(),
             Self::Backup(e) if is_io(e) => ErrorClass::Io,
             Self::OldFormat(_)
             | Self::ReadOnly(_)
@@ -318,6 +328,10 @@ impl Error {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
+    }
+
+    pub(crate) fn restored(dir: &Path) -> impl FnOnce(Self) -> Self + '_ {
+        move |e| Self::Restored { dir: dir.into(), source: Box::new(e) }
     }
 
     pub(crate) fn corrupt(dir: &Path, what: impl Into<String>) -> Self {

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         e => e.into(),
     };
     let backup = BackupReader::new(from).map_err(|e| of_file(e.into()))?;
-    let head = *backup.head();
+    let mut head = *backup.head();
     let (progress, mut counted, mut bytes) = (counter(terminal, len), 0, 0);
     let mut read = |read: u64| {
         (counted..read >> 20).for_each(|_| progress.step());
@@ -62,19 +62,19 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let store = match &args.store {
         Some(dir) => Some(Store::restore(backup, dir, !args.unchecked, &mut read).map_err(of_file)?),
         None => {
-            backup.verify(&mut read).map_err(|e| of_file(e.into()))?;
+            (head, _) = backup.verify(&mut read).map_err(|e| of_file(e.into()))?;
             None
         }
     };
     progress.finish();
     let mut report = Report::default();
-    if let Some(store) = &store {
-        report.add("store", store.dir().display().to_string());
+    let mut stale = Vec::new();
+    if let Some((store, dir)) = store.as_ref().zip(args.store.as_ref()) {
+        report.add("store", dir.display().to_string());
+        (head.proofs, stale) = look(store).map_err(|e| Error::Restored { dir: dir.clone(), source: Box::new(e) })?;
     }
     add_head(&mut report, &head);
-    if let Some(store) = &store {
-        let stale = store.batches()?.into_iter().filter(|batch| !batch.fresh).map(|batch| batch.name);
-        let stale = stale.collect::<Vec<_>>();
+    if store.is_some() {
         let text = match stale.len() {
             0 => "none".into(),
             n => format!("{}: prove or the next start of serve proves", count(n, "batch")),
@@ -89,4 +89,18 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         report.note("\nThe backup is whole. Only restore shows whether its rows are those of the commitment.");
     }
     report.print(terminal.format)
+}
+
+/// How many proofs a store has, and the names of batches without a proof of its epoch, or whose proof is missing.
+fn look(store: &Store) -> Result<(u64, Vec<String>), Error> {
+    let status = store.status()?;
+    let mut stale = Vec::new();
+    for batch in status.batches {
+        match store.export(&batch.name) {
+            Ok(_) => {}
+            Err(Error::Stale { .. } | Error::LostProof { .. }) => stale.push(batch.name),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok((status.objects as u64, stale))
 }

@@ -116,7 +116,8 @@ fn a_service_gives_backups_to_those_who_may_have_them() {
     assert_eq!(service.client.with_token(saver).post("/v1/changes", &set(3, 1)).status, 403);
     let (code, err) = backup(Some(saver), "http://127.0.0.1:1");
     assert!(code == Some(5) && err.contains("the service does not answer"), "{err}");
-    for url in ["localhost:7070", "ftp://localhost", &format!("http://me:{saver}@localhost")] {
+    let others = ["http://localhost?x=1", "http://localhost/#x"];
+    for url in ["localhost:7070", "ftp://localhost", &format!("http://me:{saver}@localhost"), others[0], others[1]] {
         let (code, err) = backup(Some(saver), url);
         assert!(code == Some(2) && err.contains("not the address of a service"), "{err}");
     }
@@ -172,6 +173,12 @@ fn bad_backups_and_places_are_refused_in_a_line() {
     world.write("other/file", "");
     let e = world.fails(3, &["restore", "b.backup", "--store", "other"]);
     assert!(e.contains("other is not empty") && e.contains("choose a directory"), "{e}");
+    std::fs::create_dir(world.path("here")).unwrap();
+    let mut here = world.command();
+    here.current_dir(world.path("here")).args(["restore", "../b.backup", "--store", ".", "--quiet"]);
+    let run = here.output().unwrap();
+    let e = String::from_utf8(run.stderr).unwrap();
+    assert!(run.status.code() == Some(5) && e.contains("this is the current directory"), "{e}");
     world.fails(3, &["backup", "--store", "none", "--out", "c.backup"]);
     world.fails(2, &["backup", "--out", "c.backup"]);
     assert!(!world.path("c.backup").exists());

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::try_unfold;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
 use super::read::{COMMITMENT, EPOCH, ask};
+use crate::Token;
 use crate::config::Right;
 use crate::problem::Problem;
 use crate::service::Shared;
@@ -21,6 +22,8 @@ use crate::service::Shared;
 struct Open {
     shared: Arc<Shared>,
     number: u64,
+    /// The token that the caller has shown.
+    shown: Option<Token>,
 }
 
 impl Drop for Open {
@@ -37,7 +40,7 @@ impl Drop for Open {
 /// Back up the store, as the file that `evergrove restore` takes.
 ///
 /// Everything that the store keeps at one committed epoch, while changes are committed. One backup is made at a time. The connection is broken off where the backup
-/// cannot be finished, and the file then lacks its end. Needs a token that may back up or write: the file has past epochs and the keys of requests too.
+/// cannot be finished or the token is withdrawn, and the file then lacks its end. Needs a token that may back up or write: the file has past epochs and the keys of requests too.
 #[utoipa::path(get, path = "/v1/backup", tag = "backup", security(("bearer" = [])),
     responses(
         (status = 200, description = "The backup", content_type = "application/octet-stream", body = Vec<u8>, headers(
@@ -46,22 +49,42 @@ impl Drop for Open {
         )),
         (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "A token for reading, or from a web page elsewhere where the service has no token", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Another backup is being made: come again after Retry-After seconds", body = Problem, content_type = "application/problem+json"),
+        (status = 405, description = "Asked with HEAD", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Another backup is being made", body = Problem, content_type = "application/problem+json", headers(
+            ("retry-after" = u64, description = "Seconds after which to come again"),
+        )),
         (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
     ))]
 pub(crate) async fn stream(
     State(shared): State<Arc<Shared>>,
+    method: Method,
     right: Option<Extension<Right>>,
+    shown: Option<Extension<Token>>,
 ) -> Result<Response, Problem> {
-    if right.is_some_and(|Extension(right)| right < Right::Backup) {
+    if right.is_none_or(|Extension(right)| right < Right::Backup) {
         return Err(Problem::no_backup());
     }
-    let backups = shared.clone();
-    // The store is locked while a backup begins: nobody opens the database again meanwhile.
-    let begun = ask(shared.clone(), move |store| backups.backups().begin(store)).await?;
-    let (number, head) = begun.ok_or_else(Problem::backup_running)?;
+    // A handler of GET gets HEAD too, and would begin a backup that nobody reads.
+    if method == Method::HEAD {
+        return Err(Problem::method());
+    }
+    // Without a turn among the questions.
+    if shared.backups().is_running() {
+        return Err(Problem::backup_running());
+    }
+    let (backups, shown) = (shared.clone(), shown.map(|Extension(token)| token));
+    // The store is locked while a backup begins: nobody opens the database again meanwhile. A caller who is gone by then drops the answer.
+    let begun = ask(shared, move |store| {
+        let begun = backups.backups().begin(store)?;
+        Ok(begun.map(|(number, head)| (Open { shared: backups.clone(), number, shown: shown.clone() }, head)))
+    });
+    let (open, head) = begun.await?.ok_or_else(Problem::backup_running)?;
     tracing::info!(epoch = head.epoch.number, bytes = head.estimate, "a backup begins");
-    let blocks = try_unfold(Open { shared, number }, |open| async {
+    let blocks = try_unfold(open, |open| async {
+        if !open.shared.config.allows(open.shown.as_ref(), Right::Backup) {
+            tracing::warn!("a backup was broken off: its token was withdrawn");
+            return Err(io::Error::other("the token was withdrawn"));
+        }
         let (shared, number) = (open.shared.clone(), open.number);
         let block = spawn_blocking(move || shared.backups().block(number)).await.map_err(io::Error::other)?;
         let block = block.map_err(|cause| {

@@ -14,6 +14,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::read;
+use crate::config::Right;
 use crate::metrics::Counted;
 use crate::problem::Problem;
 use crate::service::Shared;
@@ -72,19 +73,13 @@ pub(crate) async fn stream(
 }
 
 impl Open {
-    /// True while the token lets its holder in that opened the stream.
-    fn may_ask(&self) -> bool {
-        let tokens = self.shared.config.tokens.as_ref();
-        tokens.is_none_or(|tokens| self.shown.as_ref().is_some_and(|shown| tokens.holder_of(shown).is_some()))
-    }
-
     async fn next(&mut self) -> Option<sse::Event> {
         match self.next {
             Step::End => return None,
             Step::Status => self.next = Step::Events,
             Step::Events => match self.events.recv().await {
                 // The token was withdrawn since.
-                _ if !self.may_ask() => return None,
+                _ if !self.shared.config.allows(self.shown.as_ref(), Right::Read) => return None,
                 Ok(event) => {
                     if event == Event::Stopping {
                         self.next = Step::End;

@@ -157,6 +157,7 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
         if is_foreign(request.headers()) {
             return Problem::foreign().into_response();
         }
+        request.extensions_mut().insert(Right::Write);
         return admit(request).await;
     };
     let shown = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
@@ -183,8 +184,8 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
     }
 }
 
-/// True of what a browser sends for a page from elsewhere: with the page's origin, or to a name other than this machine's own that
-/// leads here (DNS rebinding).
+/// True of what a browser sends for a page from elsewhere: with the page's origin, or with the note that it is for another site, or to a
+/// name other than this machine's own that leads here (DNS rebinding).
 fn is_foreign(headers: &HeaderMap) -> bool {
     let is_local = |host: &HeaderValue| {
         let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
@@ -193,7 +194,10 @@ fn is_foreign(headers: &HeaderMap) -> bool {
             name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
         })
     };
-    headers.contains_key(header::ORIGIN) || !headers.get_all(header::HOST).iter().all(is_local)
+    let is_own = |site: &HeaderValue| site == "same-origin" || site == "none";
+    headers.contains_key(header::ORIGIN)
+        || !headers.get_all("sec-fetch-site").iter().all(is_own)
+        || !headers.get_all(header::HOST).iter().all(is_local)
 }
 
 /// Counts answers, and the time until each. Those to callers who have not shown that they may ask end their connections, so that such
@@ -223,6 +227,11 @@ mod tests {
         for host in ["localhost", "LOCALHOST:7070", "127.0.0.1", "127.8.0.1:80", "[::1]", "[::1]:7070"] {
             assert!(!foreign(&[(header::HOST, host)]), "{host}");
             assert!(foreign(&[(header::HOST, host), (header::ORIGIN, "https://example.org")]), "{host}");
+            let fetched = |site| foreign(&[(header::HOST, host), (HeaderName::from_static("sec-fetch-site"), site)]);
+            assert_eq!(
+                ["none", "same-origin", "same-site", "cross-site", ""].map(fetched),
+                [false, false, true, true, true]
+            );
         }
         for host in ["example.org", "localhost.example.org:7070", "10.0.0.1", "[fe80::1]", "", "a b"] {
             assert!(foreign(&[(header::HOST, host)]), "{host}");

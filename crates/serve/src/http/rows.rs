@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, State};
 use axum::http::header;
@@ -11,6 +12,8 @@ use evergrove::store::{Error, Store};
 use futures_util::stream::try_unfold;
 
 use super::read::{Asked, At, COMMITMENT, EPOCH, ask};
+use crate::Token;
+use crate::config::Right;
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -24,12 +27,14 @@ struct Rest {
     members: Arc<[u64]>,
     /// How many have been sent.
     sent: usize,
+    /// The token that the caller has shown.
+    shown: Option<Token>,
 }
 
 /// The rows of a batch with their positions, as the file that `evergrove verify --leaves` takes.
 ///
 /// A line of JSON for each row, ascending. Without an epoch those of the last proof that was finished, which the headers name: what `/proof` answers is
-/// about them. The connection is broken off where a row cannot be read, such as after its epoch was pruned.
+/// about them. The connection is broken off where a row cannot be read, such as after its epoch was pruned, or the token is withdrawn.
 #[utoipa::path(get, path = "/v1/batches/{name}/rows", tag = "proofs", security(("bearer" = [])),
     params(
         ("name" = String, Path, description = "Name of the batch"),
@@ -40,20 +45,34 @@ struct Rest {
             ("evergrove-epoch" = u64, description = "The epoch that they are of"),
             ("evergrove-commitment" = String, description = "The commitment of that epoch"),
         )),
+        (status = 400, description = "The epoch is not a number", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "No such batch or epoch, or the batch had other members then", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The batch is over all rows: verifiers of its proof take none", body = Problem, content_type = "application/problem+json"),
+        (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
     ))]
 pub(crate) async fn rows(
     State(shared): State<Arc<Shared>>,
     Path(name): Path<String>,
+    shown: Option<Extension<Token>>,
     asked: Asked,
 ) -> Result<Response, Problem> {
     let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     let (epoch, members) = ask(shared.clone(), move |store| store.members_at(&name, epoch)).await?;
-    let rest = Rest { shared, epoch: epoch.number, members: members.into(), sent: 0 };
+    let rest = Rest {
+        shared,
+        epoch: epoch.number,
+        members: members.into(),
+        sent: 0,
+        shown: shown.map(|Extension(token)| token),
+    };
     let pieces = try_unfold(rest, |mut rest| async {
         if rest.sent == rest.members.len() {
             return Ok(None);
+        }
+        if !rest.shared.config.allows(rest.shown.as_ref(), Right::Read) {
+            return Err(std::io::Error::other("the token was withdrawn"));
         }
         let (members, number, sent) = (rest.members.clone(), rest.epoch, rest.sent);
         let piece = ask(rest.shared.clone(), move |store| piece(store, number, &members[sent..])).await;

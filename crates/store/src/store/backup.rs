@@ -19,6 +19,10 @@ pub const BACKUP_MAGIC: [u8; 4] = *b"EVGS";
 pub(super) const VERSION: u16 = 1;
 /// Bytes of the content of every block but the last one.
 pub(super) const BLOCK: usize = 1 << 20;
+/// The largest proof in bytes: stores read no larger ones.
+pub(super) const PROOF_MAX: u32 = 64 << 20;
+/// The largest value of an entry in bytes.
+pub(super) const VALUE_MAX: u32 = 1 << 30;
 /// Entries of a table by which its size is estimated.
 const SAMPLE: usize = 256;
 
@@ -177,7 +181,10 @@ impl Store {
         let mut estimate = objects.iter().map(|o| o.bytes + 37).sum::<u64>();
         let (mut entries, mut tables) = (0, VecDeque::new());
         for table in TABLES {
-            let Some((len, sample)) = table.read(&read)? else { continue };
+            let Some((len, sample)) = table.read(&read)? else {
+                tables.push_back((table.title(), Box::new(std::iter::empty()) as RawEntries));
+                continue;
+            };
             let (mut sampled, mut bytes) = (0u64, 0);
             for entry in sample.take(SAMPLE) {
                 let (key, value) = entry?;
@@ -258,7 +265,8 @@ impl Backup {
             match table.next().transpose()? {
                 None => self.table = None,
                 Some((key, value)) => {
-                    let (Ok(key_len), Ok(len)) = (u8::try_from(key.len()), u32::try_from(value.len())) else {
+                    let len = u32::try_from(value.len()).ok().filter(|len| *len <= VALUE_MAX);
+                    let (Ok(key_len), Some(len)) = (u8::try_from(key.len()), len) else {
                         let what = format!("an entry with a key of {} bytes and {} bytes", key.len(), value.len());
                         return Err(BackupError::Content(what).into());
                     };

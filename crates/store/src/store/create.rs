@@ -45,13 +45,16 @@ impl Store {
             return Err(Error::Height(h));
         }
         let site = Site::new(dir)?;
-        build(&site.file(), dir, options, schema, height, rows)?;
+        // Open until it is in its place: by its lock others see that somebody builds in the site.
+        let database = build(&site.file(), dir, options, schema, height, rows)?;
         site.finish(dir)?;
+        drop(database);
         Self::open_with(dir, options)
     }
 }
 
-/// The directory in which a store is being built. Dropped, it is taken away with all that is in it, and so are the directories that were made for it and hold
+/// The directory in which a store is being built. Whoever builds in it has its database open until it is in its place, or another process
+/// takes it for abandoned and removes it. Dropped, it is taken away with all that is in it, and so are the directories that were made for it and hold
 /// nothing.
 pub(super) struct Site {
     site: PathBuf,
@@ -84,6 +87,12 @@ impl Site {
                 let source = std::io::Error::new(std::io::ErrorKind::CrossesDevices, what);
                 return Err(Error::Io { path: dir.into(), source });
             }
+            Ok(true) if Path::new(".").canonicalize().is_ok_and(|here| here == place) => {
+                let what =
+                    "this is the current directory, which no directory can take the place of: choose another one";
+                let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, what);
+                return Err(Error::Io { path: dir.into(), source });
+            }
             Ok(true) => {}
         }
         let name = place.file_name().unwrap_or_default().to_string_lossy();
@@ -97,13 +106,12 @@ impl Site {
         for left in sites(dir) {
             fs::remove_dir_all(&left).map_err(Error::io(&left))?;
         }
-        let site = dir.join(format!("{CREATING}{}{suffix}", std::process::id()));
-        match fs::remove_dir_all(&site) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&site)(e)),
-            _ => {}
-        }
-        fs::create_dir(&site).map_err(Error::io(&site))?;
-        Ok(Self { site, made })
+        // Processes in containers may share a directory and their number.
+        let mut site = tempfile::Builder::new();
+        let prefix = format!("{CREATING}{}-", std::process::id());
+        site.prefix(&prefix).suffix(suffix).disable_cleanup(true);
+        let site = site.make_in(dir, |site| fs::create_dir(site)).map_err(Error::io(dir))?;
+        Ok(Self { site: site.path().to_owned(), made })
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -123,14 +131,23 @@ impl Site {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(Error::Exists(dir.into())),
             Err(_) => fs::rename(self.file(), &target).map_err(Error::io(&target))?,
         }
-        sync(dir)
+        self.sync(dir)
     }
 
     /// Becomes the directory that it was made beside, with all that is in it, in one step.
+    ///
+    /// # Errors
+    /// [`Error::Restored`] once it is there, and others before.
     pub(super) fn become_dir(self, dir: &Path) -> Result<(), Error> {
         // Fails where the directory has got something in it meanwhile.
         fs::rename(&self.site, dir).map_err(Error::io(dir))?;
-        sync(parent(dir))
+        self.sync(parent(dir)).map_err(Error::restored(dir))
+    }
+
+    /// Makes what has a name in `dir` by now survive a crash, and the directories that were made for it.
+    fn sync(&self, dir: &Path) -> Result<(), Error> {
+        sync(dir)?;
+        self.made.iter().try_for_each(|made| sync(parent(made)))
     }
 }
 
@@ -202,7 +219,7 @@ fn build<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     schema: &Schema,
     height: Option<u8>,
     rows: impl IntoIterator<Item = Result<(u64, Row), E>>,
-) -> Result<(), Error> {
+) -> Result<Database, Error> {
     let database = options.open_database(dir, file, true)?;
     let write = database.begin_write()?;
     {
@@ -232,5 +249,6 @@ fn build<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         view.put_meta(meta::SCHEMA, &schema.to_bytes())?;
         view.put_meta(meta::FORMAT, &[meta::MAGIC, &FORMAT.to_le_bytes()].concat())?;
     }
-    write.commit()
+    write.commit()?;
+    Ok(database)
 }

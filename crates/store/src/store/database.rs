@@ -529,6 +529,8 @@ pub(super) type RawEntries = Box<dyn Iterator<Item = Result<RawEntry, Error>> + 
 pub(super) trait AnyTable {
     /// Its name.
     fn title(&self) -> &str;
+    /// True where the bytes are those of a key of this table, and `last`, which are too, those of one before it.
+    fn is_next(&self, last: Option<&[u8]>, key: &[u8]) -> bool;
     /// How many entries it has in a transaction, and all of them; `None` where the database does not have the table.
     fn read(&self, read: &Reading) -> Result<Option<(u64, RawEntries)>, Error>;
     /// The table in a transaction that writes, created where there is none.
@@ -544,6 +546,10 @@ pub(super) trait AnyWriteTable {
 impl<K: Key> AnyTable for TableDefinition<'static, K, &'static [u8]> {
     fn title(&self) -> &str {
         self.name()
+    }
+
+    fn is_next(&self, last: Option<&[u8]>, key: &[u8]) -> bool {
+        K::is_key(key) && last.is_none_or(|last| K::compare(last, key).is_lt())
     }
 
     fn read(&self, read: &Reading) -> Result<Option<(u64, RawEntries)>, Error> {

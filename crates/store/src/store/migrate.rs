@@ -45,7 +45,8 @@ impl Store {
             batches.push((status.name, record, members));
         }
         self.write_copy(&site, dir, &batches)?;
-        check(&site, dir)?;
+        // Open until it is in its place: see `Site`.
+        let copy = check(&site, dir)?;
         let objects = Objects::local(dir.join(OBJECTS))?;
         for key in kept {
             if let Some(bytes) = self.objects().get(&key)? {
@@ -53,6 +54,7 @@ impl Store {
             }
         }
         site.finish(dir)?;
+        drop(copy);
         Self::open(dir)
     }
 
@@ -92,8 +94,8 @@ impl Store {
 }
 
 /// Refuses a copy whose pages, rows or epochs are not those of its commitments.
-fn check(site: &Site, dir: &Path) -> Result<(), Error> {
+fn check(site: &Site, dir: &Path) -> Result<Store, Error> {
     let copy = Store::open(site.dir())?;
     let finding = copy.check_content()?;
-    finding.map_or(Ok(()), |what| Err(Error::corrupt(dir, what)))
+    finding.map_or(Ok(copy), |what| Err(Error::corrupt(dir, what)))
 }

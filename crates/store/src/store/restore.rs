@@ -7,10 +7,10 @@ use evergrove_jobs::Key;
 use evergrove_jobs::objects::Objects;
 use evergrove_verifier::wire::Reader;
 
-use super::backup::{BACKUP_MAGIC, BLOCK, BackupError, BackupHead, Chain, VERSION, kind};
+use super::backup::{BACKUP_MAGIC, BLOCK, BackupError, BackupHead, Chain, PROOF_MAX, VALUE_MAX, VERSION, kind};
 use super::create::{Site, sync};
-use super::database::{AnyWriteTable, Writing};
-use super::layout::{OBJECTS, TABLES};
+use super::database::{AnyTable, AnyWriteTable, Writing};
+use super::layout::{OBJECTS, TABLES, meta};
 use super::{Options, Store};
 use crate::Error;
 
@@ -61,47 +61,36 @@ impl<R: Read> BackupReader<R> {
     }
 
     /// Reads all of it: checksums, the order of the parts and their numbers. Keeps nothing of it. `read` is told how many bytes have been read.
-    /// Gives the length of the backup.
+    /// Gives what the backup says of itself, with the number of proofs that are in it, and its length.
     ///
     /// Whether the rows are those of the commitment is found by [`Store::restore`] alone.
     ///
     /// # Errors
     /// [`BackupError`].
-    pub fn verify(mut self, read: &mut dyn FnMut(u64)) -> Result<u64, BackupError> {
-        self.each(read, &mut |_| Ok(())).map_err(|e| match e {
+    pub fn verify(mut self, read: &mut dyn FnMut(u64)) -> Result<(BackupHead, u64), BackupError> {
+        let proofs = self.each(read, &mut |_| Ok(())).map_err(|e| match e {
             Error::Backup(e) => e,
             // No part fails here.
             e => BackupError::Content(e.to_string()),
-        })
+        })?;
+        Ok((BackupHead { proofs, ..self.head }, self.blocks.offset))
     }
 
-    /// Gives every part but the end to `take`, and finds that the backup ends with the last one.
+    /// Gives every part but the end to `take`, and finds that the backup ends with the last one. Gives the number of proofs.
     fn each(
         &mut self,
         read: &mut dyn FnMut(u64),
         take: &mut dyn FnMut(Part) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        let (mut entries, mut proofs, mut tables) = (0, 0, TABLES.iter());
+        let mut order = Order { head: self.head, tables: &TABLES, table: None, last: None, entries: 0, proofs: 0 };
         let mut told = 0;
         loop {
             let part = self.part()?;
-            match &part {
-                Part::Proof(..) => proofs += 1,
-                Part::Entry(..) => entries += 1,
-                Part::Table(name) => {
-                    if !tables.by_ref().any(|table| table.title() == name) {
-                        return Err(BackupError::Content(format!("the table {name:?} is unknown, or comes too late")))?;
-                    }
-                }
-                Part::End(all_entries, all_proofs) => {
-                    if (entries, proofs) != (*all_entries, *all_proofs) || entries != self.head.entries {
-                        let what = format!("{entries} entries and {proofs} proofs, and other numbers are noted");
-                        return Err(BackupError::Content(what))?;
-                    }
-                    self.blocks.end()?;
-                    read(self.blocks.offset);
-                    return Ok(self.blocks.offset);
-                }
+            order.check(&part)?;
+            if let Part::End(..) = part {
+                self.blocks.end()?;
+                read(self.blocks.offset);
+                return Ok(order.proofs);
             }
             take(part)?;
             if self.blocks.offset != told {
@@ -117,8 +106,8 @@ impl<R: Read> BackupReader<R> {
         Ok(match kind {
             kind::PROOF => {
                 let key = Key(blocks.array()?);
-                let len = u32::from_le_bytes(blocks.array()?);
-                Part::Proof(key, blocks.take(len as usize)?)
+                let len = bounded(u32::from_le_bytes(blocks.array()?), PROOF_MAX, "a proof")?;
+                Part::Proof(key, blocks.take(len)?)
             }
             kind::TABLE => {
                 let len = blocks.byte()?;
@@ -127,12 +116,84 @@ impl<R: Read> BackupReader<R> {
             }
             kind::ENTRY => {
                 let key = blocks.byte()?;
-                let len = u32::from_le_bytes(blocks.array()?);
-                Part::Entry(blocks.take(key.into())?, blocks.take(len as usize)?)
+                let len = bounded(u32::from_le_bytes(blocks.array()?), VALUE_MAX, "the value of an entry")?;
+                Part::Entry(blocks.take(key.into())?, blocks.take(len)?)
             }
             kind::END => Part::End(u64::from_le_bytes(blocks.array()?), u64::from_le_bytes(blocks.array()?)),
             _ => return Err(BackupError::Content(format!("a record of kind {kind}"))),
         })
+    }
+}
+
+/// A length that is not above the greatest one.
+fn bounded(len: u32, max: u32, what: &str) -> Result<usize, BackupError> {
+    if len > max {
+        return Err(BackupError::Content(format!("{what} has {len} bytes, at most {max} are read")));
+    }
+    Ok(len as usize)
+}
+
+/// What may come next in a backup.
+struct Order {
+    head: BackupHead,
+    /// Tables that are still to come.
+    tables: &'static [&'static dyn AnyTable],
+    table: Option<&'static dyn AnyTable>,
+    /// The last key of the table, or of the proofs before the first table.
+    last: Option<Vec<u8>>,
+    entries: u64,
+    proofs: u64,
+}
+
+impl Order {
+    /// Finds that a part may come here. There are never more entries and proofs than the head names.
+    fn check(&mut self, part: &Part) -> Result<(), BackupError> {
+        let content = |what: String| Err(BackupError::Content(what));
+        match part {
+            Part::Proof(Key(key), _) => {
+                let ascends = self.last.as_ref().is_none_or(|last| last[..] < key[..]);
+                if self.table.is_some() || !ascends {
+                    return content(format!("proof {} comes too late", Key(*key)));
+                }
+                self.proofs += 1;
+                self.last = Some(key.to_vec());
+                if self.proofs > self.head.proofs {
+                    return content(format!("it has more proofs than the {} that it names", self.head.proofs));
+                }
+            }
+            Part::Table(name) => match self.tables.split_first() {
+                Some((next, rest)) if next.title() == name => {
+                    (self.table, self.tables, self.last) = (Some(*next), rest, None);
+                }
+                Some((next, _)) => {
+                    return content(format!("the table {name:?} comes where {:?} belongs", next.title()));
+                }
+                None => return content(format!("the table {name:?} comes after the last one")),
+            },
+            Part::Entry(key, _) => {
+                let Some(table) = self.table else { return content("an entry comes before the first table".into()) };
+                if !table.is_next(self.last.as_deref(), key) {
+                    let what = format!("table {:?}: a key of {} bytes, expected a later key", table.title(), key.len());
+                    return content(what);
+                }
+                self.entries += 1;
+                self.last = Some(key.clone());
+                if self.entries > self.head.entries {
+                    return content(format!("it has more entries than the {} that it names", self.head.entries));
+                }
+            }
+            Part::End(entries, proofs) => {
+                if let Some(missing) = self.tables.first() {
+                    return content(format!("the table {:?} is missing", missing.title()));
+                }
+                let found = (self.entries, self.proofs);
+                if found != (*entries, *proofs) || self.entries != self.head.entries {
+                    let (entries, proofs) = found;
+                    return content(format!("{entries} entries and {proofs} proofs, and other numbers are noted"));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -173,6 +234,9 @@ impl<R: Read> Blocks<R> {
         let len = u32::from_le_bytes(*len) as usize;
         if !(1..=BLOCK).contains(&len) {
             return Err(BackupError::Damaged(start));
+        }
+        if (1..BLOCK).contains(&self.block.len()) {
+            return Err(BackupError::Content(format!("a block of {} bytes is not the last one", self.block.len())));
         }
         let content = self.read(len)?;
         if content.len() < len {
@@ -224,12 +288,13 @@ impl Store {
     /// Makes a store of a backup in `dir`, which does not exist or is empty. `read` is told how many bytes of the backup have been read.
     ///
     /// The store is built beside `dir` and takes its place in one step, after the whole backup was read and each of its checksums was
-    /// right, and after the store was found to be in the epoch that the backup names, with its commitment. With `check`, also every
-    /// epoch's root, and every row, value and node of the current epoch are computed again, as by [`Store::copy_to`]: about 2 permutations per filled slot.
+    /// right, and after the store was found to be in the epoch that the backup names, with its commitment. With `check`, also the records of
+    /// batches are read, and every epoch's root, and every row, value and node of the current epoch are computed again, as by
+    /// [`Store::copy_to`]: about 2 permutations per filled slot.
     ///
     /// # Errors
     /// [`Error::Backup`], [`Error::Exists`], [`Error::NotEmpty`], [`Error::Io`]; [`Error::Corrupt`] when the store was damaged that the backup is of.
-    /// In each case `dir` is what it was.
+    /// In each case `dir` is what it was. [`Error::Restored`] when the store got its place and cannot be synced or opened there.
     pub fn restore<R: Read>(
         mut backup: BackupReader<R>,
         dir: &Path,
@@ -247,11 +312,7 @@ impl Store {
             backup.each(read, &mut |part| {
                 match part {
                     Part::Proof(key, bytes) => drop(objects.put(&key, &bytes)?),
-                    Part::Table(name) => {
-                        // One table of a name can be open at a time.
-                        table = None;
-                        table = Some(open(&write, &name)?);
-                    }
+                    Part::Table(name) => table = Some(open(&write, &name)?),
                     Part::Entry(key, value) => {
                         let known = table.as_mut().map(|table| table.insert(&key, &value)).transpose()?;
                         if known != Some(true) {
@@ -265,14 +326,25 @@ impl Store {
             })?;
         }
         write.commit()?;
-        {
-            let store = Self::of_database(site.dir(), &Options::default(), |_| Ok(database))?;
-            let (named, found) = (backup.head.epoch, store.epoch()?);
-            if named != found {
-                let (named, found) = (Box::new(named), Box::new(found));
-                return Err(BackupError::Commitment { named, found }.into());
-            }
-            if check && let Some(what) = store.check_content()? {
+        // The lock is held until the store is in its place: others take the site for abandoned without it.
+        let store = Self::of_database(site.dir(), &Options::default(), |_| Ok(database)).map_err(|e| match e {
+            Error::NotAStore(_) => Error::Backup(BackupError::Content("its tables are not those of a store".into())),
+            Error::Corrupt { what, .. } => Error::corrupt(dir, what),
+            e => e,
+        })?;
+        let (named, found) = (backup.head.epoch, store.epoch()?);
+        if named != found {
+            let (named, found) = (Box::new(named), Box::new(found));
+            return Err(BackupError::Commitment { named, found }.into());
+        }
+        let oldest = store.read_number(&store.begin_read()?, meta::OLDEST)?;
+        if oldest != backup.head.oldest {
+            let what = format!("it names {} as the oldest epoch, and holds {oldest}", backup.head.oldest);
+            return Err(BackupError::Content(what).into());
+        }
+        if check {
+            store.batches()?;
+            if let Some(what) = store.check_content()? {
                 return Err(Error::corrupt(dir, what));
             }
         }
@@ -283,7 +355,9 @@ impl Store {
         }
         sync(site.dir())?;
         site.become_dir(&place)?;
-        Self::open(dir)
+        drop(store);
+        // `dir` may be a link, or a name that leads to what was there before.
+        Self::open(&place).map_err(Error::restored(dir))
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 
 use crate::common::{choice, create, lenient, native, on, row, set, verify_batch, with_prover};
 use evergrove_commit::schema::Schema;
+use evergrove_jobs::Key;
+use evergrove_jobs::objects::Objects;
 use evergrove_store::{BackupError, BackupReader, Changes, Error, ErrorClass, Request, Store};
 use evergrove_testkit::faults::{Disk, FaultyObjects};
 use evergrove_verifier::Profile;
@@ -57,7 +62,11 @@ fn assert_same(store: &Store, other: &Store, epoch: u64) {
 fn a_backup_is_of_one_epoch_whatever_is_committed_meanwhile() {
     let (dir, disk) = (tempfile::tempdir().expect("a directory"), Disk::new());
     let rows = (0..ROWS).map(|i| Ok::<_, Error>((i, row(i))));
-    let options = on(&disk, &FaultyObjects::new());
+    let objects = FaultyObjects::new();
+    // Some MiB of proofs come before the tables, which are then read after all commits.
+    let proofs = Objects::new(Arc::new(objects.clone()), "objects").expect("a runtime");
+    proofs.put(&Key([1; 32]), &vec![7; 5 << 20]).expect("writes");
+    let options = on(&disk, &objects);
     let mut store =
         Store::create_with(&dir.path().join("s"), &options, &Schema::raw(), None, rows).expect("a new store");
     prove(&store);
@@ -69,14 +78,23 @@ fn a_backup_is_of_one_epoch_whatever_is_committed_meanwhile() {
     let mut backup = store.backup().expect("begins");
     assert_eq!(backup.head().epoch, before.0);
     let mut copy = backup.next().expect("a block").expect("reads");
+    let (begun, begins) = channel();
     thread::scope(|scope| {
-        let writer = scope.spawn(|| (5..505).for_each(|x| drop(store.apply(&keyed(x)).expect("commits"))));
-        copy.extend(backup.by_ref().take(1).flatten().flatten());
+        let writer = scope.spawn(|| {
+            for x in 5..505 {
+                store.apply(&keyed(x)).expect("commits");
+                let _ = begun.send(());
+            }
+        });
+        begins.recv().expect("a commit");
+        copy.extend(backup.next().expect("blocks remain").expect("reads"));
         writer.join().expect("commits");
     });
     (505..1005).for_each(|x| drop(store.apply(&keyed(x)).expect("commits")));
     with_prover(&store, &native(4), |prover| prover.prove("b")).expect("proves");
-    backup.for_each(|block| copy.extend(block.expect("reads")));
+    let rest: Vec<_> = backup.map(|block| block.expect("reads")).collect();
+    assert!(rest.len() >= 4, "{} blocks remain after the last commit", rest.len());
+    copy.extend(rest.concat());
     assert_eq!(store.epoch().expect("reads").number, before.0.number + 1000);
 
     let mut restored = restore(&copy, &dir.path().join("r")).expect("restores");
@@ -87,6 +105,8 @@ fn a_backup_is_of_one_epoch_whatever_is_committed_meanwhile() {
     assert_eq!(restored.request("request-4").expect("reads"), store.request("request-4").expect("reads"));
     assert!(restored.request("request-4").expect("reads").is_some());
     assert_eq!(restored.request("request-5").expect("reads"), None);
+    // What was put beside the proofs is none.
+    std::fs::remove_file(dir.path().join("r/objects/proofs").join("01".repeat(32))).expect("was restored");
     assert!(restored.doctor(&native(4)).expect("looks").healthy());
 
     // Nothing is stale, and what gets stale takes a few proofs.
@@ -149,7 +169,8 @@ fn a_backup_that_is_not_what_was_written_is_refused() {
     assert!(matches!(refused(&whole[..whole.len() / 2]), BackupError::CutOff(_)));
     assert!(matches!(refused(&[&whole[..], b"x"].concat()), BackupError::Trailing(_)));
     assert!(matches!(refused(b"SQLite format 3\0"), BackupError::Foreign));
-    assert_eq!(reading(&whole).expect("whole"), whole.len() as u64);
+    let (head, len) = reading(&whole).expect("whole");
+    assert_eq!((head, len), (*store.backup().expect("begins").head(), whole.len() as u64));
     let left: Vec<_> =
         std::fs::read_dir(dir.path()).expect("reads").map(|e| e.expect("an entry").file_name()).collect();
     assert_eq!(left, ["s"], "nothing is left beside the store");
@@ -241,6 +262,168 @@ fn a_store_with_another_commitment_than_its_backup_names_is_refused() {
     let e = restore(&head, &dir.path().join("r")).expect_err("refused");
     assert!(matches!(e, Error::Backup(BackupError::Commitment { .. })), "{e:?}");
     assert!(!dir.path().join("r").exists());
+}
+
+#[test]
+fn a_restored_store_is_locked_until_it_is_in_its_place() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = create(&dir.path().join("s"), None, 0..ROWS);
+    prove(&store);
+    let whole = bytes(&store);
+    let site = || {
+        let entries = std::fs::read_dir(dir.path()).expect("reads").flatten().map(|e| e.path());
+        let mut sites = entries.filter(|path| path.to_string_lossy().contains(".evergrove-new-"));
+        sites.next().map(|site| site.join("evergrove.redb"))
+    };
+    let (ended, unlocked) = (&AtomicBool::new(false), &AtomicBool::new(false));
+    thread::scope(|scope| {
+        let mut watched = false;
+        let mut watch = |_: u64| {
+            // By now the database is locked.
+            let Some(file) = site().filter(|_| !watched) else { return };
+            watched = true;
+            scope.spawn(move || {
+                while !ended.load(Ordering::SeqCst) {
+                    let opened = std::fs::File::open(&file);
+                    if opened.is_ok_and(|opened| opened.try_lock().is_ok() && file.exists()) {
+                        unlocked.store(true, Ordering::SeqCst);
+                    }
+                }
+            });
+        };
+        let restored =
+            Store::restore(BackupReader::new(&whole[..]).expect("begins"), &dir.path().join("r"), true, &mut watch);
+        ended.store(true, Ordering::SeqCst);
+        assert!(watched);
+        // The watch may have the lock at the wrong moment, and the store is there nevertheless.
+        assert!(matches!(&restored, Ok(_) | Err(Error::Restored { .. })), "{restored:?}");
+    });
+    assert!(!unlocked.load(Ordering::SeqCst), "a sweep would have removed it");
+    assert_same(&store, &Store::open(&dir.path().join("r")).expect("opens"), 1);
+}
+
+#[test]
+fn a_link_to_an_empty_directory_stays() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let whole = bytes(&create(&dir.path().join("s"), None, 0..40));
+    let place = dir.path().join("place");
+    std::fs::create_dir(&place).expect("a directory");
+    std::os::unix::fs::symlink(&place, dir.path().join("link")).expect("a link");
+    let restored = restore(&whole, &dir.path().join("link")).expect("restores");
+    assert!(place.join("evergrove.redb").exists());
+    assert_eq!(restored.dir(), place.canonicalize().expect("a path"));
+    restored.apply(&keyed(1)).expect("commits");
+}
+
+/// The content of a backup without its blocks.
+fn content(backup: &[u8]) -> Vec<u8> {
+    let (mut rest, mut content) = (&backup[6..], Vec::new());
+    while let Some((len, after)) = rest.split_first_chunk() {
+        let (block, next) = after[32..].split_at(u32::from_le_bytes(*len) as usize);
+        content.extend(block);
+        rest = next;
+    }
+    content
+}
+
+/// A backup of this content whose checksums are right, in blocks of `size` bytes.
+fn wrapped(content: &[u8], size: usize) -> Vec<u8> {
+    let (mut out, mut last) = (b"EVGS\x01\0".to_vec(), [0; 32]);
+    for block in content.chunks(size) {
+        let mut hasher = blake3::Hasher::new_derive_key("evergrove 2026-11 block of a backup v1");
+        hasher.update(&last);
+        hasher.update(block);
+        last = *hasher.finalize().as_bytes();
+        out.extend((block.len() as u32).to_le_bytes());
+        out.extend(last);
+        out.extend(block);
+    }
+    out
+}
+
+/// Bytes of the head's part.
+const HEAD: usize = 1 + 4 + 8 + 1 + 32 + 8 + 4 * 8;
+
+#[test]
+fn hostile_contents_with_right_checksums_are_refused_in_a_line() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = create(&dir.path().join("s"), None, 0..40);
+    store.apply(&keyed(3)).expect("commits");
+    with_prover(&store, &native(4), |prover| {
+        prover.define("b", &[1, 2, 30], &choice(Profile::Paper)).expect("a batch");
+        prover.prove("b").expect("proves");
+    });
+    let whole = bytes(&store);
+    let good = content(&whole);
+    assert_eq!(wrapped(&good, 1 << 20), whole);
+    let target = dir.path().join("r");
+    let refused = |name: &str, content: &[u8], says: &str| {
+        let backup = wrapped(content, 1 << 20);
+        let read = BackupReader::new(&backup[..]).and_then(|b| b.verify(&mut |_| ()));
+        let restored = restore(&backup, &target);
+        let error = restored.expect_err(name).to_string();
+        assert!(error.contains(says) && error.lines().count() == 1, "{name}: {error}");
+        assert!(!target.exists());
+        read
+    };
+    // The first table, and the end of its name.
+    let tables = good.windows(6).position(|w| w == b"\x03\x04meta").expect("a table");
+    let entries = tables + 6;
+    let (end, proofs) = (good.len() - 17, &good[HEAD..tables]);
+    let with = |at: usize, bytes: &[u8]| [&good[..at], bytes, &good[at + bytes.len()..]].concat();
+    let put = |at: usize, bytes: &[u8]| [&good[..at], bytes, &good[at..]].concat();
+    let proof_len = u32::from_le_bytes(proofs[33..37].try_into().expect("4 bytes")) as usize;
+    let first_proof = &proofs[..37 + proof_len];
+    let entry = |key: &[u8]| [&[4, key.len() as u8, 1, 0, 0, 0][..], key, b"v"].concat();
+    let last_table = good.windows(14).rposition(|w| w == b"\x03\x0crequest-keys").expect("a table");
+    for (name, content, says) in [
+        ("an unknown kind", put(HEAD, &[9]), "a record of kind 9"),
+        ("kind 0", put(tables, &[0]), "a record of kind 0"),
+        ("another head", put(HEAD, &good[..HEAD]), "a record of kind 1"),
+        ("no head", good[HEAD..].to_vec(), "does not begin with what it is of"),
+        ("a head alone", good[..HEAD].to_vec(), "cut off"),
+        ("a head of another format", with(1, &[7]), "format 7"),
+        ("a height of 0", with(13, &[0]), "height"),
+        ("an early end", [&good[..tables], &[5], &[0; 16]].concat(), "\"meta\" is missing"),
+        ("records after the end", [&good[..], b"x"].concat(), "records follow"),
+        ("no end", good[..end].to_vec(), "cut off"),
+        ("half an end", good[..end + 5].to_vec(), "cut off"),
+        ("a long proof", with(HEAD + 33, &(65u32 << 20).to_le_bytes()), "at most 67108864"),
+        ("a cut proof", with(HEAD + 33, &(64u32 << 20).to_le_bytes()), "cut off"),
+        ("a proof twice", put(HEAD, first_proof), "comes too late"),
+        ("a late proof", put(end, first_proof), "comes too late"),
+        ("an entry without a table", put(tables, &entry(b"k")), "before the first table"),
+        ("a long entry", put(entries, &[4, 1, 1, 0, 0, 0xf0, 7, 7]), "at most 1073741824"),
+        ("a key that is no text", put(entries, &entry(&[0xff])), "\"meta\": a key of 1 bytes"),
+        ("a key of another width", put(end, &entry(&[1; 7])), "\"request-keys\": a key of 7 bytes"),
+        ("keys that descend", put(entries, &entry(b"zzz")), "expected a later key"),
+        ("one entry more", put(entries, &entry(b"a")), "more entries than"),
+        ("another table", with(entries - 1, b"b"), "\"metb\" comes where \"meta\" belongs"),
+        ("a table twice", put(last_table, b"\x03\x08requests"), "comes where"),
+        ("a table that is no text", put(tables, &[3, 1, 0xff]), "not text"),
+        ("other numbers at the end", with(end + 1, &[0xff]), "other numbers"),
+        ("another number of proofs", with(end + 9, &[0xff]), "other numbers"),
+    ] {
+        assert!(refused(name, &content, says).is_err(), "{name}");
+    }
+    // Only a restore finds these.
+    let oldest = HEAD - 32;
+    refused("another oldest epoch", &with(oldest, &[9]), "names 9 as the oldest epoch, and holds 1")
+        .expect("is in order");
+    let format = good.windows(15).position(|w| w == b"evergrove-store").expect("a format");
+    refused("another magic", &with(format, b"E"), "not those of a store").expect("is in order");
+    refused("an unknown format", &with(format + 15, &[9]), "has format 9").expect("is in order");
+
+    // Blocks that are not full.
+    let e = BackupReader::new(&wrapped(&good, 1000)[..]).and_then(|b| b.verify(&mut |_| ())).expect_err("refused");
+    assert!(e.to_string().contains("a block of 1000 bytes is not the last one"), "{e}");
+    // No byte of the content lets it panic.
+    for at in (0..good.len()).step_by(97).chain(0..200).chain(tables..tables + 200) {
+        for byte in [0, 1, 4, 0x7f, 0xff] {
+            let backup = wrapped(&with(at, &[byte]), 1 << 20);
+            let _ = BackupReader::new(&backup[..]).and_then(|b| b.verify(&mut |_| ()));
+        }
+    }
 }
 
 /// What the checksum of a first block begins with.

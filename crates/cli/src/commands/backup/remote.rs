@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use evergrove::Config;
-use evergrove::store::{BackupHead, BackupReader, Error};
+use evergrove::store::{BackupError, BackupHead, BackupReader, Error};
 use reqwest::StatusCode;
 use reqwest::blocking::{Client, Response};
 use reqwest::redirect::Policy;
@@ -27,6 +27,8 @@ const PROBLEM_BYTES: u64 = 1 << 16;
 struct Tee<'a, 'o> {
     from: Response,
     to: &'a mut Out<'o>,
+    /// How many bytes have been read.
+    bytes: &'a mut u64,
     /// Why what was read could not be written.
     failed: &'a mut Option<io::Error>,
 }
@@ -34,6 +36,7 @@ struct Tee<'a, 'o> {
 impl Read for Tee<'_, '_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(bytes)?;
+        *self.bytes += read as u64;
         self.to.write_all(&bytes[..read]).map_err(|e| {
             let kind = e.kind();
             *self.failed = Some(e);
@@ -46,22 +49,24 @@ impl Read for Tee<'_, '_> {
 /// Copies the backup that a service answers with, and checks it on the way. Gives its head and its length.
 pub(super) fn copy(url: &str, out: &mut Out<'_>, terminal: Terminal) -> Result<(BackupHead, u64)> {
     let answer = ask(url)?;
-    let mut failed = None;
-    let read = || -> Result<(BackupHead, u64), evergrove::store::BackupError> {
-        let reader = BackupReader::new(Tee { from: answer, to: out, failed: &mut failed })?;
-        let head = *reader.head();
-        let (progress, mut counted) = (counter(terminal, Some(head.estimate)), 0);
-        let bytes = reader.verify(&mut |read| {
+    let (mut bytes, mut failed) = (0, None);
+    let read = || -> Result<(BackupHead, u64), BackupError> {
+        let reader = BackupReader::new(Tee { from: answer, to: out, bytes: &mut bytes, failed: &mut failed })?;
+        let (progress, mut counted) = (counter(terminal, Some(reader.head().estimate)), 0);
+        let copied = reader.verify(&mut |read| {
             (counted..read >> 20).for_each(|_| progress.step());
             counted = read >> 20;
         })?;
         progress.finish();
-        Ok((head, bytes))
+        Ok(copied)
     };
-    let copied = read();
-    match failed {
-        Some(e) => Err(e.into()),
-        None => copied.map_err(Error::from).with_context(|| url.to_owned()),
+    match (read(), failed) {
+        (_, Some(e)) => Err(e.into()),
+        (Err(BackupError::Read(_) | BackupError::CutOff(_)), None) => {
+            let message = format!("{url}: broken off after {bytes} bytes");
+            Err(Mistake::io(message, "see the log of the service, and run it again"))
+        }
+        (copied, None) => copied.map_err(Error::from).with_context(|| url.to_owned()),
     }
 }
 
@@ -69,13 +74,16 @@ fn ask(url: &str) -> Result<Response> {
     let shown = url.split('@').next_back().unwrap_or_default();
     let parsed = reqwest::Url::parse(&format!("{}/v1/backup", url.trim_end_matches('/'))).ok();
     let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let parsed = parsed.filter(|url| url.query().is_none() && url.fragment().is_none());
     let Some(address) = parsed.filter(|_| shown == url) else {
         let message = format!("--url: not the address of a service: {shown}");
         return Err(Mistake::usage(message, "give one like http://127.0.0.1:7070, and the token in the environment"));
     };
     // Another part of the program may have chosen the same one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::builder().connect_timeout(SILENCE).timeout(SILENCE).redirect(Policy::none()).build();
+    // A proxy of the environment would see the token and all rows.
+    let client = Client::builder().no_proxy().connect_timeout(SILENCE).timeout(SILENCE).redirect(Policy::none());
+    let client = client.build();
     let token = Config::from_env().environment.serve_token;
     let answer = client.and_then(|client| {
         let request = client.get(address);

@@ -149,7 +149,8 @@ fn store(last: Option<&Error>) -> Option<Error> {
         Some(E::NotAStore(_)) => E::Missing(dir()),
         Some(E::Missing(_)) => E::Exists(dir()),
         Some(E::Exists(_)) => E::NotEmpty(dir()),
-        Some(E::NotEmpty(_)) => E::Backup(BackupError::Foreign),
+        Some(E::NotEmpty(_)) => E::Restored { dir: dir(), source: Box::new(E::Locked(dir())) },
+        Some(E::Restored { .. }) => E::Backup(BackupError::Foreign),
         Some(E::Backup(e)) => match backup(e) {
             Some(next) => E::Backup(next),
             None => E::Locked(dir()),
