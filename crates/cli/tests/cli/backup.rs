@@ -53,7 +53,7 @@ fn a_service_is_backed_up_killed_and_restored() {
     assert_eq!(prove(&world, "r"), 0);
     let changed = world.json(&["update", "--store", "r", "--set", "3=name=n,amount=1.50,age=7"]);
     assert_ne!(commitment(&changed), commitment(&made));
-    let batch = &changed["refreshed"][0];
+    let batch = &changed["batches"][0];
     assert!(batch["proofs_made"].as_u64().unwrap() < batch["proofs_total"].as_u64().unwrap(), "{changed}");
     // The store that was killed is whole, too.
     assert_eq!(world.json(&["status", "--store", "s"])["epoch"], 7);
