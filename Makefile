@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools eth-tools web test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools eth-tools web page page-shots test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,8 +46,17 @@ web-tools: ## a compiler for WebAssembly and a browser, under target/tools
 eth-tools: ## a compiler for Solidity, OpenZeppelin's contracts and an EVM, under target/tools
 	scripts/eth-tools.sh
 
-web: ## the verifier for browsers and Node.js, and the page that uses it, under target/web
+web: ## the verifier for browsers and Node.js and the page that uses it, under target/web; the page of the service, crates/serve/page
 	scripts/build-web.sh
+	scripts/build-page.sh
+
+page: ## whether the committed files of the service's page are those of its sources
+	scripts/build-page.sh --check
+
+page-shots: ## the pictures of the service's page in docs/images, of a real service (debug build, Chromium)
+	scripts/web-tools.sh chromium
+	$(CARGO) build --locked --package evergrove-cli --features serve
+	. $(TARGET)/tools/web/chromium/env && EVERGROVE=$(TARGET)/debug/evergrove node web/test/shots.mjs
 
 # Attacks on constraints catch thousands of panics, and the backtraces take time and fill the log.
 test: export RUST_BACKTRACE = 0
@@ -73,7 +82,7 @@ test-slow: ## the long tests: large circuits and many proofs
 test-apps: ## the long tests of applications, and a crate with an application of its own
 	scripts/test-groups.sh apps
 
-test-web: ## the verifier for browsers, in Node.js and in Chromium
+test-web: ## the verifier for browsers, in Node.js and in Chromium; the page of the service
 	scripts/test-groups.sh web
 
 test-c: ## the C library: header, example, sanitizers, valgrind
@@ -88,7 +97,7 @@ header: ## write the C header, crates/ffi/include/evergrove.h
 test-full: ## make test and every group, with a table at the end
 	scripts/test-groups.sh test isa peers rtl faults slow apps web c eth
 
-check: fmt clippy rustdoc api deny typos prose book deploy fuzz ## formatting, lints, documentation, public API, dependencies, spelling, prose, deployment, a bounded fuzz run
+check: fmt clippy rustdoc api deny typos prose book deploy page fuzz ## formatting, lints, documentation, public API, dependencies, spelling, prose, deployment, the page's files, a bounded fuzz run
 
 fmt:
 	$(CARGO) fmt --all --check

@@ -202,6 +202,9 @@ group_web() {
     # shellcheck disable=SC1091
     source "$target/tools/web/chromium/env"
     node_tests web/test/browser.mjs
+    # The page of a real service.
+    run "$cargo" build --workspace --locked ${features[@]+"${features[@]}"} --bins
+    EVERGROVE=$target/debug/evergrove node_tests web/test/page.mjs
 }
 
 group_c() { run scripts/test-c.sh; }

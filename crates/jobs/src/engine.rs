@@ -81,6 +81,8 @@ pub enum Event<'a> {
         bytes: usize,
         /// Tasks done so far, this one included.
         done: usize,
+        /// The name of the worker that did it; `None` in this process, and where it is not known.
+        by: Option<&'a str>,
     },
     /// An attempt failed and there will be another.
     Retrying {

@@ -148,7 +148,8 @@ impl LocalEngine {
                 Ok((bytes, put)) => {
                     let size = bytes.len();
                     run.done(id, bytes, put);
-                    observer.event(&Event::Finished { id, task, bytes: size, done: run.report.done });
+                    let done = run.report.done;
+                    observer.event(&Event::Finished { id, task, bytes: size, done, by: None });
                 }
                 Err((cause, true)) if attempt < self.attempts && failure.is_none() => {
                     observer.event(&Event::Retrying { id, task, attempt, cause: &cause.to_string() });

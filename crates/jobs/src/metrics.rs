@@ -27,6 +27,10 @@ type Label = [(&'static str, String); 1];
 struct Known(Arc<Mutex<Option<i64>>>);
 
 impl Known {
+    fn get(&self) -> Option<i64> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn set(&self, value: Option<i64>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
     }
@@ -34,8 +38,7 @@ impl Known {
 
 impl EncodeMetric for Known {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        let value = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        value.map_or(Ok(()), |value| encoder.encode_gauge(&value))
+        self.get().map_or(Ok(()), |value| encoder.encode_gauge(&value))
     }
 
     fn metric_type(&self) -> MetricType {
@@ -150,6 +153,18 @@ impl Metrics {
     /// So many workers share the queue now.
     pub fn workers(&self, workers: usize) {
         self.workers.set(Some(i64::try_from(workers).unwrap_or(i64::MAX)));
+    }
+
+    /// Attempts that are under way.
+    pub fn running_now(&self) -> u64 {
+        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = |kind: &String| self.running.get(&[("kind", kind.clone())]).map_or(0, |gauge| gauge.get());
+        kinds.iter().map(|kind| u64::try_from(running(kind)).unwrap_or(0)).sum()
+    }
+
+    /// Workers that share the queue; `None` without a queue, and where it does not answer.
+    pub fn workers_now(&self) -> Option<u64> {
+        self.workers.get().and_then(|workers| u64::try_from(workers).ok())
     }
 
     /// The queue answers, or not: what it held and who shared it is unknown then, and not told.

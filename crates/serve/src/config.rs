@@ -1,8 +1,11 @@
 //! What a service is told.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use evergrove::commit::BackendSpec;
 
 use crate::{AccessLog, Tls};
 
@@ -18,6 +21,12 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Where a line for each request goes, besides those of probes at their own address.
     pub access: Option<AccessLog>,
+    /// Lets callers without a token read commitments and proofs, and how far these are. They are told neither rows nor positions. They see
+    /// which proofs a change makes again, which is its bucket, and a proof may disclose something of its rows: proofs are not
+    /// zero-knowledge.
+    pub public_read: bool,
+    /// The key files that verifiers of proofs need; `None` where there are none to hand out.
+    pub key_files: Option<KeyFiles>,
     /// Requests with changes that may wait for the next epoch. Further ones are told to come again.
     pub queue: usize,
     /// Greatest size of a request in bytes. Requests that wait take at most `queue` times as much, and those of the epoch that is
@@ -54,6 +63,8 @@ impl Default for Config {
             tokens: None,
             tls: None,
             access: None,
+            public_read: false,
+            key_files: None,
             queue: 64,
             body_bytes: 1 << 20,
             body_time: Duration::from_secs(30),
@@ -67,6 +78,47 @@ impl Default for Config {
             head_time: Duration::from_secs(10),
             stall: None,
         }
+    }
+}
+
+/// Makes the key file of a backend's proofs, `None` of one whose proofs have no key that verifiers know. Says why it failed.
+type MakeKey = dyn Fn(&BackendSpec) -> Result<Option<Vec<u8>>, String> + Send + Sync;
+
+/// A key file that was made, or why it was not, and when.
+type Made = (Result<Option<Bytes>, String>, Instant);
+
+/// How long a key file that could not be made is not tried again.
+const KEY_RETRY: Duration = Duration::from_secs(60);
+
+/// The key files of backends. Each is made when it is first asked for, and kept. Clones share them.
+#[derive(Clone)]
+pub struct KeyFiles {
+    make: Arc<MakeKey>,
+    made: Arc<Mutex<Vec<(BackendSpec, Made)>>>,
+}
+
+impl KeyFiles {
+    /// Those that `make` makes.
+    pub fn new(make: impl Fn(&BackendSpec) -> Result<Option<Vec<u8>>, String> + Send + Sync + 'static) -> Self {
+        Self { make: Arc::new(make), made: Arc::default() }
+    }
+
+    /// The key file of a backend's proofs. Takes a second or more the first time. A failure is kept for a minute.
+    pub(crate) fn of(&self, spec: &BackendSpec) -> Result<Option<Bytes>, String> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|(_, (file, at))| file.is_ok() || at.elapsed() < KEY_RETRY);
+        if let Some((_, (file, _))) = made.iter().find(|(of, _)| of == spec) {
+            return file.clone();
+        }
+        let file = (self.make)(spec).map(|file| file.map(Bytes::from));
+        made.push((spec.clone(), (file.clone(), Instant::now())));
+        file
+    }
+}
+
+impl fmt::Debug for KeyFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyFiles(..)")
     }
 }
 
@@ -253,6 +305,33 @@ mod tests {
         assert_eq!(Token::new("0123456789abcde").unwrap_err(), TokenError::Short(15));
         assert_eq!(Token::new("0123456789 abcdef").unwrap_err(), TokenError::Characters);
         assert_eq!(Token::new("0123456789abcdéf").unwrap_err(), TokenError::Characters);
+    }
+
+    #[test]
+    fn key_files_are_made_once_and_failures_are_kept() {
+        use evergrove::commit::BackendChoice;
+        use evergrove::proof::{HeightClass, Profile};
+
+        let (asked, made) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(Err("no memory".to_owned()))));
+        let files = {
+            let (asked, made) = (asked.clone(), made.clone());
+            KeyFiles::new(move |_| {
+                *asked.lock().unwrap() += 1;
+                made.lock().unwrap().clone()
+            })
+        };
+        let choice = BackendChoice::new("native", Profile::Paper);
+        let spec = BackendSpec { choice, version: 1, class: HeightClass::ALL[0], capacity: 4, wraps: true };
+        for _ in 0..2 {
+            assert_eq!(files.of(&spec), Err("no memory".into()));
+        }
+        assert_eq!(*asked.lock().unwrap(), 1);
+        *made.lock().unwrap() = Ok(Some(vec![7]));
+        files.made.lock().unwrap()[0].1.1 -= KEY_RETRY;
+        for _ in 0..2 {
+            assert_eq!(files.of(&spec), Ok(Some(Bytes::from_static(&[7]))));
+        }
+        assert_eq!(*asked.lock().unwrap(), 2);
     }
 
     #[test]

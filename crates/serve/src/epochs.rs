@@ -380,7 +380,7 @@ impl Epochs {
         };
         let prover = Prover::new(store, shared.backends(), shared.engine()).with_progress(&progress);
         let outcome = prover.with_cancel(patience.cancel()).prove(name);
-        shared.end_progress();
+        shared.end_progress(name);
         match outcome {
             Ok(report) => {
                 let seconds = started.elapsed().as_secs_f64();

@@ -4,6 +4,11 @@ use evergrove::store::{BatchReport, EpochReport};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::runs::Progress;
+
+/// What stands for a cause where a caller shows no token.
+pub(crate) const HIDDEN: &str = "the cause is shown with a token";
+
 /// Something that happened. The name of the server-sent event is the field `event`, its data the object.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -42,6 +47,8 @@ pub enum Event {
         /// What this took.
         seconds: f64,
     },
+    /// Proofs of the batch that the stream follows were begun or made.
+    Progress(Progress),
     /// A batch could not be proven. It is tried again, with the next epoch or after some time.
     Failure {
         /// The batch.
@@ -70,11 +77,22 @@ impl Event {
         match self {
             Self::Epoch { .. } => "epoch",
             Self::Proof { .. } => "proof",
+            Self::Progress(_) => "progress",
             Self::Failure { .. } => "failure",
             Self::Stalled { .. } => "stalled",
             Self::Resumed => "resumed",
             Self::Stopping => "stopping",
         }
+    }
+
+    /// The event as a caller without a token is told it: without causes, which may name paths and positions, and without names of workers.
+    pub(crate) fn public(mut self) -> Self {
+        match &mut self {
+            Self::Failure { cause, .. } | Self::Stalled { cause } => *cause = HIDDEN.into(),
+            Self::Progress(progress) => progress.workers.clear(),
+            Self::Epoch { .. } | Self::Proof { .. } | Self::Resumed | Self::Stopping => {}
+        }
+        self
     }
 
     pub(crate) fn of_epoch(report: &EpochReport) -> Self {
@@ -105,6 +123,15 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn callers_without_a_token_are_told_no_causes() {
+        let failure = Event::Failure { batch: "b".into(), epoch: 3, cause: "/srv/s: slot 7".into(), retry_after: 1 };
+        for event in [failure, Event::Stalled { cause: "no worker at 10.0.0.7".into() }] {
+            assert_eq!(serde_json::to_value(event.public()).unwrap()["cause"], HIDDEN);
+        }
+        assert_eq!(Event::Resumed.public(), Event::Resumed);
+    }
 
     #[test]
     fn names_are_those_in_the_data() {

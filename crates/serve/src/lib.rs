@@ -24,16 +24,18 @@ mod http;
 mod metrics;
 mod patience;
 mod problem;
+mod runs;
 mod service;
 mod sizes;
 mod tls;
 
 pub use access::AccessLog;
-pub use config::{Config, Right, Token, TokenError, Tokens, TokensError};
+pub use config::{Config, KeyFiles, Right, Token, TokenError, Tokens, TokensError};
 pub use event::Event;
 pub use health::{Health, health};
 pub use http::openapi;
 pub use problem::Problem;
+pub use runs::{Progress, ProofState};
 pub use service::{Parts, ServeError, Shutdown, Summary, serve};
 pub use tls::{Tls, TlsError};
 

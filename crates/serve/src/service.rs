@@ -1,15 +1,16 @@
 //! A service from its start to its end.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evergrove::commit::schema::Schema;
 use evergrove::jobs::Engine;
 use evergrove::jobs::metrics::Metrics;
-use evergrove::store::{Backends, Error, Store};
+use evergrove::store::{Backends, Error, ProofTree, Store};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle};
@@ -19,8 +20,10 @@ use crate::backups::Backups;
 use crate::epochs::{Asker, Done, Epochs, Waiting};
 use crate::health::Health;
 use crate::http::connections::{self, Bounds, Front};
+use crate::http::epochs::Committing;
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
+use crate::runs::Runs;
 use crate::sizes::Sizes;
 use crate::{Config, Event, health, http};
 
@@ -32,6 +35,8 @@ pub(crate) const READERS: usize = 16;
 const PARSERS: usize = 4;
 /// Stack of the thread that commits and proves: what a main thread has on most systems.
 const STACK_BYTES: usize = 8 << 20;
+/// Epochs of which it is remembered when they were committed and proven.
+const RECENT: usize = 1024;
 /// How long answers that are under way may take when everything else has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -158,6 +163,16 @@ pub(crate) struct Failing {
     pub(crate) cause: String,
 }
 
+/// An epoch that this process has committed.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    epoch: u64,
+    at: Instant,
+    set: usize,
+    deleted: usize,
+    proven_after: Option<Duration>,
+}
+
 /// What blocks when it is used.
 struct Held {
     store: RwLock<Store>,
@@ -186,12 +201,23 @@ pub(crate) struct Shared {
     pub(crate) metrics: ServiceMetrics,
     pub(crate) queue: mpsc::Sender<Waiting>,
     pub(crate) streams: Arc<Semaphore>,
+    /// Those of them that may be open without a token.
+    pub(crate) public_streams: Arc<Semaphore>,
     pub(crate) readers: Arc<Semaphore>,
     /// Turns to parse a body of changes.
     pub(crate) parsers: Arc<Semaphore>,
     parts: Blocking,
     events: broadcast::Sender<Event>,
     working: Mutex<Option<Working>>,
+    runs: Mutex<Runs>,
+    /// Counts what happens in runs, for those who follow them.
+    progressed: watch::Sender<()>,
+    /// The last epochs, the oldest first.
+    recent: Mutex<VecDeque<Recent>>,
+    /// The turn to build a tree of proofs.
+    pub(crate) builder: Arc<Semaphore>,
+    /// Trees of proofs of the current epoch, by batch and its turns, the newest first.
+    pub(crate) trees: Mutex<Vec<(String, u64, Arc<ProofTree>)>>,
     failing: Mutex<Vec<Failing>>,
     stalled: AtomicBool,
     full: AtomicBool,
@@ -316,8 +342,57 @@ impl Shared {
 
     /// Tells everyone who listens.
     pub(crate) fn publish(&self, event: Event) {
+        self.remember(&event);
         // An error means that nobody listens.
         let _ = self.events.send(event);
+    }
+
+    /// Notes when an epoch was committed and when it was proven.
+    fn remember(&self, event: &Event) {
+        let mut recent = lock(&self.recent);
+        match event {
+            Event::Epoch { epoch, set, deleted, .. } => {
+                if recent.len() == RECENT {
+                    recent.pop_front();
+                }
+                let (at, proven_after) = (Instant::now(), None);
+                recent.push_back(Recent { epoch: *epoch, at, set: *set, deleted: *deleted, proven_after });
+            }
+            Event::Proof { epoch, .. } => {
+                if let Some(recent) = recent.iter_mut().rev().find(|recent| recent.epoch == *epoch) {
+                    recent.proven_after = Some(recent.at.elapsed());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is remembered of an epoch.
+    pub(crate) fn committed(&self, epoch: u64) -> Option<Committing> {
+        let recent = lock(&self.recent);
+        let found = recent.iter().rev().find(|recent| recent.epoch == epoch)?;
+        Some(Committing {
+            age: found.at.elapsed().as_secs_f64(),
+            set: found.set,
+            deleted: found.deleted,
+            proven_after: found.proven_after.map(|time| time.as_secs_f64()),
+        })
+    }
+
+    /// Who makes proofs.
+    pub(crate) fn prover(&self) -> &'static str {
+        // Only workers can be absent.
+        if self.config.stall.is_some() { "workers" } else { "service" }
+    }
+
+    /// What is known of the last runs.
+    pub(crate) fn runs(&self) -> MutexGuard<'_, Runs> {
+        lock(&self.runs)
+    }
+
+    /// Changes whenever something happens in a run.
+    pub(crate) fn progressed(&self) -> watch::Receiver<()> {
+        self.progressed.subscribe()
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
@@ -336,6 +411,8 @@ impl Shared {
     }
 
     pub(crate) fn progress(&self, batch: &str, epoch: u64, event: &evergrove::jobs::Event<'_>) {
+        self.runs().event(batch, epoch, event);
+        self.progressed.send_replace(());
         let mut working = lock(&self.working);
         match event {
             evergrove::jobs::Event::Planned { to_run, .. } => {
@@ -350,8 +427,10 @@ impl Shared {
         }
     }
 
-    pub(crate) fn end_progress(&self) {
+    pub(crate) fn end_progress(&self, batch: &str) {
         *lock(&self.working) = None;
+        self.runs().end(batch);
+        self.progressed.send_replace(());
     }
 
     pub(crate) fn working(&self) -> Option<Working> {
@@ -428,12 +507,18 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
         metrics,
         queue,
         streams: Arc::new(Semaphore::new(config.streams)),
+        public_streams: Arc::new(Semaphore::new(http::public_streams(config.streams))),
         readers: Arc::new(Semaphore::new(READERS)),
         parsers: Arc::new(Semaphore::new(PARSERS)),
         config,
         parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backups, backends, engine }))),
         events: broadcast::Sender::new(EVENTS),
         working: Mutex::default(),
+        runs: Mutex::default(),
+        progressed: watch::Sender::new(()),
+        recent: Mutex::default(),
+        builder: Arc::new(Semaphore::new(1)),
+        trees: Mutex::default(),
         failing: Mutex::default(),
         stalled: AtomicBool::new(false),
         full: AtomicBool::new(false),

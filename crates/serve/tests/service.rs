@@ -3,6 +3,7 @@
 #[path = "service/access.rs"]
 mod access;
 mod common;
+mod page;
 #[path = "service/tls.rs"]
 mod tls;
 
@@ -457,12 +458,16 @@ fn metrics_and_the_description_are_there_without_a_token() {
         "/v1/backup",
         "/v1/batches",
         "/v1/batches/{name}",
+        "/v1/batches/{name}/key",
         "/v1/batches/{name}/members",
         "/v1/batches/{name}/proof",
         "/v1/batches/{name}/rows",
+        "/v1/batches/{name}/tree",
         "/v1/changes",
         "/v1/changes/{key}",
+        "/v1/epochs",
         "/v1/epochs/{epoch}",
+        "/v1/epochs/{epoch}/changes",
         "/v1/events",
         "/v1/openings/{index}",
         "/v1/status",

@@ -27,7 +27,8 @@ pub use backends::Backends;
 pub use doctor::{DoctorReport, Finding, Repair};
 pub use error::{Error, ErrorClass};
 pub use prove::{
-    BatchEstimate, BatchReport, NodeCosts, Progress, ProofFile, Prover, UpdateEstimate, UpdateReport, proof_key,
+    BatchEstimate, BatchReport, NodeCosts, Progress, ProofFile, ProofTree, Prover, TreeNode, UpdateEstimate,
+    UpdateReport, proof_key,
 };
 pub use store::{
     BACKUP_MAGIC, Backup, BackupError, BackupHead, BackupReader, BatchStatus, Changes, DatabaseFile, Epoch,

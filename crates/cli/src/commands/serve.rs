@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use evergrove::apps::catalog::Catalog;
+use evergrove::commit::BackendSpec;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::store::Store;
-use evergrove::{Config, Environment};
-use evergrove_serve::{Config as ServeConfig, Parts, ServeError, Shutdown, Token, Tokens, serve};
+use evergrove::{Backend, Config, Environment};
+use evergrove_serve::{Config as ServeConfig, KeyFiles, Parts, ServeError, Shutdown, Token, Tokens, serve};
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -70,6 +71,10 @@ pub(crate) struct Args {
     /// was moved away is made again
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
+    /// Let callers without a token read commitments, proofs and how far these are, but neither rows nor positions. Which bucket a change is
+    /// in can be seen, and proofs are not zero-knowledge: a proof may leak parts of its rows
+    #[arg(long, conflicts_with = "no_token")]
+    public_read: bool,
     /// Requests with changes that may wait for the next epoch; further ones are answered 429
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_waiting: u16,
@@ -176,6 +181,8 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         tokens,
         tls,
         access: access.clone(),
+        public_read: args.public_read,
+        key_files: Some(KeyFiles::new(move |spec| key_file(&config, spec))),
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),
@@ -228,6 +235,18 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let text = if stale == 0 { "none".into() } else { format!("{}: the next start proves", count(stale, "batch")) };
     report.add_as("stale", summary.stale, text);
     report.print(terminal.format)
+}
+
+/// The key file of a backend's proofs: only batches of rows have a key that every verifier knows.
+fn key_file(config: &Config, spec: &BackendSpec) -> std::result::Result<Option<Vec<u8>>, String> {
+    let choice = &spec.choice;
+    if choice.name != Backend::Grove.name() || choice.scheme.has_app() {
+        return Ok(None);
+    }
+    let mut file = Vec::new();
+    let key = config.batch_key(choice.profile, spec.class).map_err(|e| e.to_string())?;
+    key.write_key(&mut file).map_err(|e| e.to_string())?;
+    Ok(Some(file))
 }
 
 /// The address that was taken, for people and programs that start the service.

@@ -11,7 +11,7 @@ use bullmq::JobState;
 
 use super::PREFIX;
 use super::events::{self, JobEvent, What};
-use super::hands::{Outcome, Retry, STALLS};
+use super::hands::{Left, Retry, STALLS};
 use super::pieces::{Piece, Plan};
 use super::queue::QueueError;
 use super::record::{self, RunRecord, RunState, job_name, parse_job};
@@ -84,7 +84,7 @@ struct Leader<'e> {
     tell: mpsc::Sender<Message>,
     take: mpsc::Sender<TaskId>,
     /// Results that are being taken over, and whether another than the run's worker had made them.
-    taking: HashMap<TaskId, bool>,
+    taking: HashMap<TaskId, (Put, Option<String>)>,
     record: RunRecord,
     ticked: Instant,
 }
@@ -223,10 +223,10 @@ impl Leader<'_> {
             Message::Prepared(_, n, Ok(prepared)) => self.add(generation, n, &prepared)?,
             Message::Prepared(_, _, Err((id, cause))) => self.standing.failed(id, 1, cause),
             Message::Taken(id, outcome) => {
-                let already = self.taking.remove(&id).unwrap_or(false);
+                let (put, by) = self.taking.remove(&id).unwrap_or((Put::Stored, None));
                 match outcome {
                     Ok(bytes) => {
-                        self.standing.finished(id, bytes, if already { Put::AlreadyThere } else { Put::Stored });
+                        self.standing.finished(id, bytes, put, by.as_deref());
                     }
                     Err(Untaken::Again(cause)) => return Ok(Some(cause)),
                     Err(Untaken::Failed(cause)) => self.standing.failed(id, 1, cause),
@@ -252,13 +252,15 @@ impl Leader<'_> {
             }
             // Of an earlier planning too: a late result is a result.
             What::Completed(left) => {
-                let already = serde_json::from_str::<Outcome>(&left).is_ok_and(|o| o.already);
-                self.take(id, already);
+                let left = serde_json::from_str::<Left>(&left).ok();
+                let already = left.as_ref().is_some_and(|left| left.outcome.already);
+                let put = if already { Put::AlreadyThere } else { Put::Stored };
+                self.take(id, put, left.and_then(|left| left.worker));
                 if number == generation.number
                     && let Some(piece) = generation.open.remove(&id)
                 {
                     // Events come in order: what is not known to be done by now has lost its event.
-                    piece.tasks.iter().for_each(|id| self.take(*id, false));
+                    piece.tasks.iter().for_each(|id| self.take(*id, Put::Stored, None));
                 }
             }
             What::Failed(reason) if number == generation.number => return self.failed(id, number, reason),
@@ -278,9 +280,9 @@ impl Leader<'_> {
     }
 
     /// Has the result of a task taken over, unless it is.
-    fn take(&mut self, id: TaskId, already: bool) {
+    fn take(&mut self, id: TaskId, put: Put, by: Option<String>) {
         if self.standing.is_wanted(id) && !self.taking.contains_key(&id) {
-            self.taking.insert(id, already);
+            self.taking.insert(id, (put, by));
             // The receivers outlive the leader's work.
             let _ = self.take.send(id);
         }
@@ -328,7 +330,7 @@ impl Leader<'_> {
             match state {
                 JobState::Completed => {
                     if let Some(piece) = generation.open.remove(&root) {
-                        piece.tasks.iter().for_each(|id| self.take(*id, false));
+                        piece.tasks.iter().for_each(|id| self.take(*id, Put::Stored, None));
                     }
                 }
                 JobState::Failed => return self.find_cause(generation.number, root),

@@ -58,6 +58,15 @@ pub(super) struct Outcome {
     pub(super) already: bool,
 }
 
+/// An outcome with the name of the worker that it is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Left {
+    #[serde(flatten)]
+    pub(super) outcome: Outcome,
+    #[serde(default)]
+    pub(super) worker: Option<String>,
+}
+
 /// An attempt that failed and will be followed by another, as progress of its job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Retry {
@@ -93,11 +102,13 @@ impl Hands {
             .run_retry_delay(Duration::from_millis(500));
         // In seconds, and at least one: how long it takes to notice that the worker is to end.
         options.drain_delay = 1;
+        let worker = name.to_owned();
         let process = move |mut job: Job, _: CancellationToken| {
             let (answer, answered) = oneshot::channel();
             let attempt = job.attempts_made() + 1;
             let postponed = job.attempts_started().saturating_sub(attempt);
             let (name, kind, data) = (job.id().to_owned(), job.name().to_owned(), job.data().clone());
+            let worker = worker.clone();
             let taken = hand(Handed { name, kind, data, attempt, postponed, answer });
             async move {
                 let stopped = || bullmq::Error::Unrecoverable("the run has been stopped".into());
@@ -105,7 +116,7 @@ impl Hands {
                     return Err(stopped());
                 }
                 match answered.await {
-                    Ok(Answer::Done(outcome)) => Ok(serde_json::to_value(outcome)?),
+                    Ok(Answer::Done(outcome)) => Ok(serde_json::to_value(Left { outcome, worker: Some(worker) })?),
                     Ok(Answer::Retry(cause)) => {
                         if attempt < job.opts().attempts.unwrap_or(1) {
                             let retry = Retry { attempt, cause: cause.clone() };

@@ -154,7 +154,7 @@ impl<'e> Standing<'e> {
         self.observer.event(&Event::Postponed { id, task: self.graph.task(id) });
     }
 
-    pub(super) fn finished(&mut self, id: TaskId, bytes: usize, put: Put) {
+    pub(super) fn finished(&mut self, id: TaskId, bytes: usize, put: Put, by: Option<&str>) {
         if !self.is_wanted(id) {
             return;
         }
@@ -164,7 +164,7 @@ impl<'e> Standing<'e> {
         self.report.done_keys.push(self.graph.task(id).key);
         self.report.bytes += bytes as u64;
         self.report.duplicates += usize::from(put == Put::AlreadyThere);
-        self.observer.event(&Event::Finished { id, task: self.graph.task(id), bytes, done: self.report.done });
+        self.observer.event(&Event::Finished { id, task: self.graph.task(id), bytes, done: self.report.done, by });
     }
 
     /// Notes a failure; the first is the one that is reported.

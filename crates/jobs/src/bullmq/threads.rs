@@ -154,7 +154,7 @@ fn end(run: &Run<'_>, standing: &mut Standing<'_>, running: &mut HashMap<TaskId,
     let outcome = thread.join().unwrap_or_else(|panic| Err((Cause::Panic(panic_text(&*panic)), false)));
     match outcome {
         Ok((bytes, put)) => {
-            standing.finished(id, bytes.len(), put);
+            standing.finished(id, bytes.len(), put, None);
             let already = put == Put::AlreadyThere;
             handed.answer(Answer::Done(Outcome { bytes: bytes.len(), already }));
         }

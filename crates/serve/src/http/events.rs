@@ -5,23 +5,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
-use axum::extract::State;
+use axum::extract::{Query, State};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::IntoResponse;
 use axum::response::sse::{self, KeepAlive, Sse};
-use futures_util::stream::{Stream, unfold};
-use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
+use futures_util::stream::unfold;
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep_until};
 
-use super::read;
+use super::{Public, read};
 use crate::config::Right;
 use crate::metrics::Counted;
 use crate::problem::Problem;
+use crate::runs::Follower;
 use crate::service::Shared;
 use crate::{Event, Token};
 
 /// A quiet stream shows at least this often that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// At least so long between two `progress` events of a stream: what changes meanwhile is told together.
+const PACE: Duration = Duration::from_millis(50);
 
 /// A stream that is open.
 struct Open {
@@ -29,11 +37,29 @@ struct Open {
     events: Receiver<Event>,
     /// The token that the caller has shown.
     shown: Option<Token>,
-    /// Its place among the streams that may be open.
-    _place: OwnedSemaphorePermit,
+    /// True of a caller without a token where others show one.
+    is_public: bool,
+    /// Its place among the streams that may be open, and among those without a token.
+    _place: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
     _counted: Counted,
     next: Step,
+    follow: Option<Follow>,
 }
+
+/// The batch whose proofs a stream tells of.
+struct Follow {
+    follower: Follower,
+    progressed: watch::Receiver<()>,
+    not_before: Instant,
+}
+
+/// What a caller wants to be told.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Wanted {
+    batch: Option<String>,
+}
+
+type Asked = Result<Query<Wanted>, axum::extract::rejection::QueryRejection>;
 
 enum Step {
     /// The state of the service, before what happens after it.
@@ -45,9 +71,11 @@ enum Step {
 /// Be told of epochs and proofs, as server-sent events.
 ///
 /// The first event is `status`, with what `/v1/status` answers; so is the next one whenever the caller was too slow and
-/// missed some. Then come `epoch`, `proof`, `failure`, and `stopping` as the last.
+/// missed some. Then come `epoch`, `proof`, `failure`, and `stopping` as the last. With a batch also `progress`: which of its proofs
+/// were begun and made, some 20 times a second at most; `/v1/batches/{name}/tree` has them all.
 #[utoipa::path(
     get, path = "/v1/events", tag = "proofs", security(("bearer" = [])),
+    params(("batch" = Option<String>, Query, description = "The batch to tell the progress of")),
     responses(
         (status = 200, description = "Events until the caller or the service ends", body = Event, content_type = "text/event-stream"),
         (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
@@ -58,32 +86,72 @@ enum Step {
 pub(crate) async fn stream(
     State(shared): State<Arc<Shared>>,
     shown: Option<Extension<Token>>,
-) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
-    let place = shared.streams.clone().try_acquire_owned();
-    let place = place.map_err(|_| Problem::streams(shared.config.streams))?;
+    public: Option<Extension<Public>>,
+    asked: Asked,
+) -> Result<impl IntoResponse, Problem> {
+    let Query(Wanted { batch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
+    let is_public = public.is_some();
+    let take = |of: &Arc<Semaphore>, most| of.clone().try_acquire_owned().map_err(|_| Problem::streams(most));
+    let open = public_streams(shared.config.streams);
+    let share = is_public.then(|| take(&shared.public_streams, open)).transpose()?;
+    let place = (take(&shared.streams, shared.config.streams)?, share);
     let events = shared.subscribe();
     let shown = shown.map(|Extension(token)| token);
     let counted = Counted::new(&shared.metrics.streams);
-    let open = Open { shared, events, shown, _place: place, _counted: counted, next: Step::Status };
+    let follow = batch.map(|batch| Follow {
+        progressed: shared.progressed(),
+        follower: shared.runs().follow(batch),
+        not_before: Instant::now(),
+    });
+    let open = Open { shared, events, shown, is_public, _place: place, _counted: counted, next: Step::Status, follow };
     let stream = unfold(open, |mut open| async {
         let event = open.next().await?;
-        Some((Ok(event), open))
+        Some((Ok::<_, Infallible>(event), open))
     });
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+    // For proxies that would keep events until a buffer is full.
+    let unbuffered = [(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))];
+    Ok((unbuffered, Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
+}
+
+/// How many of the streams may be open without a token.
+pub(crate) fn public_streams(streams: usize) -> usize {
+    streams.div_ceil(2)
 }
 
 impl Open {
+    /// True while whoever opened the stream may ask.
+    fn may_ask(&self) -> bool {
+        self.is_public || self.shared.config.allows(self.shown.as_ref(), Right::Read)
+    }
+
+    /// What happens next.
+    async fn event(&mut self) -> Result<Event, RecvError> {
+        let Self { shared, events, follow, .. } = self;
+        let progress = async {
+            match follow {
+                Some(follow) => follow.next(shared).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            event = events.recv() => event,
+            event = progress => Ok(event),
+        }
+    }
+
     async fn next(&mut self) -> Option<sse::Event> {
         match self.next {
             Step::End => return None,
             Step::Status => self.next = Step::Events,
-            Step::Events => match self.events.recv().await {
+            Step::Events => match self.event().await {
                 // The token was withdrawn since.
-                _ if !self.shared.config.allows(self.shown.as_ref(), Right::Read) => return None,
+                _ if !self.may_ask() => return None,
                 Ok(event) => {
                     if event == Event::Stopping {
                         self.next = Step::End;
                     }
+                    let event = if self.is_public { event.public() } else { event };
                     return Some(message(event.name(), &event));
                 }
                 // What was missed is in the state.
@@ -91,11 +159,29 @@ impl Open {
                 Err(RecvError::Closed) => return None,
             },
         }
-        match read::status_of(self.shared.clone()).await {
+        match read::status_of(self.shared.clone(), self.is_public).await {
             Ok(status) => Some(message("status", &status)),
             Err(problem) => {
                 self.next = Step::End;
                 Some(message("problem", &problem))
+            }
+        }
+    }
+}
+
+impl Follow {
+    /// The next progress. Dropped before it is there, it has missed nothing.
+    async fn next(&mut self, shared: &Shared) -> Event {
+        loop {
+            sleep_until(self.not_before).await;
+            self.progressed.mark_unchanged();
+            if let Some(progress) = shared.runs().news(&mut self.follower) {
+                self.not_before = Instant::now() + PACE;
+                return Event::Progress(progress);
+            }
+            if self.progressed.changed().await.is_err() {
+                // The service is gone, and the stream ends with its other events.
+                std::future::pending::<()>().await;
             }
         }
     }

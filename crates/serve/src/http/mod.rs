@@ -3,9 +3,12 @@
 mod backup;
 mod changes;
 pub(crate) mod connections;
+pub(crate) mod epochs;
 mod events;
+mod page;
 mod read;
 mod rows;
+mod tree;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -33,6 +36,8 @@ use crate::config::{Right, Token};
 use crate::health::Health;
 use crate::problem::Problem;
 use crate::service::Shared;
+
+pub(crate) use events::public_streams;
 
 /// What is said of the service as a whole.
 #[derive(OpenApi)]
@@ -68,12 +73,16 @@ fn guarded() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(changes::post))
         .routes(routes!(changes::outcome))
         .routes(routes!(read::status))
-        .routes(routes!(read::epoch))
+        .routes(routes!(epochs::epochs))
+        .routes(routes!(epochs::epoch))
+        .routes(routes!(epochs::changes))
         .routes(routes!(read::batches))
         .routes(routes!(read::batch))
         .routes(routes!(read::members))
         .routes(routes!(read::proof))
+        .routes(routes!(read::key))
         .routes(routes!(rows::rows))
+        .routes(routes!(tree::tree))
         .routes(routes!(read::opening))
         .routes(routes!(backup::stream))
         .routes(routes!(events::stream))
@@ -94,6 +103,8 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
     let (open, _) = health.router().split_for_parts();
     guarded
         .route_layer(from_fn_with_state(shared.clone(), authorize))
+        .route_layer(map_response(seal))
+        .merge(page::router())
         .with_state(shared.clone())
         .merge(open)
         .route("/openapi.json", get(move || std::future::ready(Json(document.clone()))))
@@ -146,9 +157,21 @@ async fn bound_head(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
+/// Keeps what needs a token out of caches, and its bytes from being taken for another type.
+async fn seal(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Marks a request without a token where [`Config::public_read`](crate::Config) lets it read: its answer has neither positions nor causes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Public;
+
 /// Lets a request pass that shows the token; where there is none, one that no page of another site has sent.
 async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
-    let admit = async |request| {
+    let admit = async |next: Next, request| {
         let mut response = next.run(request).await;
         response.extensions_mut().insert(Admitted);
         response
@@ -158,12 +181,17 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
             return Problem::foreign().into_response();
         }
         request.extensions_mut().insert(Right::Write);
-        return admit(request).await;
+        return admit(next, request).await;
     };
     let shown = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
     let shown = shown.and_then(|value| value.split_at_checked("Bearer ".len()));
     let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
     let Some(shown) = shown.map(|(_, shown)| Token::shown(shown)) else {
+        if shared.config.public_read && is_public(&request) {
+            request.extensions_mut().insert(Public);
+            // Not admitted: who shows no token holds a connection for one request alone.
+            return next.run(request).await;
+        }
         return Problem::unauthorized().into_response();
     };
     let holder = tokens.holder_of(&shown);
@@ -179,9 +207,43 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
         Some(right) if right < Right::Write && !request.method().is_safe() => Problem::read_only().into_response(),
         Some(right) => {
             request.extensions_mut().insert(right);
-            admit(request).await
+            admit(next, request).await
         }
     }
+}
+
+/// What is read without a token where [`Config::public_read`](crate::Config) says so: commitments and proofs, and how far these are. Neither
+/// rows nor values of slots, nor positions: [`Public`] leaves those out that other callers are told.
+const PUBLIC: [&str; 9] = [
+    "/v1/status",
+    "/v1/epochs",
+    "/v1/epochs/{epoch}",
+    "/v1/batches",
+    "/v1/batches/{name}",
+    "/v1/batches/{name}/proof",
+    "/v1/batches/{name}/key",
+    "/v1/batches/{name}/tree",
+    "/v1/events",
+];
+
+/// True of a request that only reads, and only what is [`PUBLIC`], and that no page of another site has sent.
+fn is_public(request: &Request) -> bool {
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let headers = request.headers();
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let own = |origin: &HeaderValue| {
+        let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        origin.is_some_and(|(_, origin)| Some(origin) == host)
+    };
+    request.method().is_safe()
+        && path.is_some_and(|path| PUBLIC.contains(&path))
+        && headers.get(header::ORIGIN).is_none_or(own)
+        && is_own_fetch(headers)
+}
+
+/// False of what a browser says another site has sent, or another host of the same one.
+fn is_own_fetch(headers: &HeaderMap) -> bool {
+    headers.get_all("sec-fetch-site").iter().all(|site| site == "same-origin" || site == "none")
 }
 
 /// True of what a browser sends for a page from elsewhere: with the page's origin, or with the note that it is for another site, or to a
@@ -194,9 +256,8 @@ fn is_foreign(headers: &HeaderMap) -> bool {
             name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
         })
     };
-    let is_own = |site: &HeaderValue| site == "same-origin" || site == "none";
     headers.contains_key(header::ORIGIN)
-        || !headers.get_all("sec-fetch-site").iter().all(is_own)
+        || !is_own_fetch(headers)
         || !headers.get_all(header::HOST).iter().all(is_local)
 }
 

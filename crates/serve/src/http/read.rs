@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::Json;
+use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use evergrove::store::{BatchStatus, Epoch, Error, Store};
+use axum::{Extension, Json};
+use evergrove::store::{BatchStatus, Error, Store};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Public;
 use crate::backups::{Progress, Report};
+use crate::event::HIDDEN;
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -35,6 +38,7 @@ pub(crate) struct Status {
     /// Digest of the schema: what a verifier compares its schema with.
     schema_digest: String,
     queue: Queue,
+    provers: Provers,
     /// True while nobody proves and epochs are committed without proofs.
     stalled: bool,
     /// True since a write found no room on the disk, until one succeeds.
@@ -85,6 +89,19 @@ struct Proving {
     epoch: u64,
     proofs_made: usize,
     proofs_to_make: usize,
+    /// How long the others will take, in seconds, as far as can be told.
+    seconds_left: Option<f64>,
+}
+
+/// Those who make proofs.
+#[derive(Debug, Serialize, ToSchema)]
+struct Provers {
+    /// `service` is this process, `workers` are those that share its queue.
+    by: &'static str,
+    /// Proofs that are being made.
+    running: u64,
+    /// Workers that share the queue; absent where it is not known.
+    workers: Option<u64>,
 }
 
 /// What keeps a batch from being proven.
@@ -101,10 +118,12 @@ pub(crate) struct Batch {
     name: String,
     /// Number of members.
     members: u64,
-    /// The first member.
-    first: u64,
-    /// The last member.
-    last: u64,
+    /// The first member. Only callers with a token are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<u64>,
+    /// The last member. Only callers with a token are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<u64>,
     /// The scheme of its proofs.
     scheme: String,
     /// The backend of its proofs.
@@ -126,16 +145,6 @@ struct Proven {
     proof_bytes: u64,
 }
 
-/// An epoch of the table.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct EpochView {
-    epoch: u64,
-    commitment: String,
-    height: u8,
-    /// Filled slots.
-    rows: u64,
-}
-
 /// The members of a batch.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Members {
@@ -153,7 +162,7 @@ pub(crate) struct At {
 pub(super) type Asked = Result<Query<At>, axum::extract::rejection::QueryRejection>;
 
 impl Batch {
-    fn new(batch: BatchStatus) -> Self {
+    fn new(batch: BatchStatus, is_public: bool) -> Self {
         let proven = batch.proven.map(|p| Proven {
             epoch: p.epoch,
             commitment: p.commitment.to_string(),
@@ -164,21 +173,14 @@ impl Batch {
         Self {
             name: batch.name,
             members: batch.len,
-            first: batch.first,
-            last: batch.last,
+            first: (!is_public).then_some(batch.first),
+            last: (!is_public).then_some(batch.last),
             scheme: batch.backend.choice.scheme.name().into(),
             profile: batch.backend.choice.profile.name().into(),
             backend: batch.backend.choice.name,
             fresh: batch.fresh,
             proven,
         }
-    }
-}
-
-impl EpochView {
-    fn new(epoch: Epoch) -> Self {
-        let commitment = epoch.commitment;
-        Self { epoch: epoch.number, commitment: commitment.to_string(), height: commitment.height, rows: epoch.filled }
     }
 }
 
@@ -214,9 +216,10 @@ pub(crate) async fn ask<T: Send + 'static>(
     Ok(answer.await.map_err(|_| Problem::store())??)
 }
 
-/// What [`status`] answers.
-pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
+/// What [`status`] answers a caller with a token, or one without.
+pub(crate) async fn status_of(shared: Arc<Shared>, is_public: bool) -> Result<Status, Problem> {
     let (epoch, batches) = ask(shared.clone(), |store| Ok((store.epoch()?, store.batches()?))).await?;
+    let cause = |cause: String| if is_public { HIDDEN.into() } else { cause };
     let failing = shared.failing().into_iter();
     Ok(Status {
         state: shared.state(),
@@ -229,17 +232,23 @@ pub(crate) async fn status_of(shared: Arc<Shared>) -> Result<Status, Problem> {
             waiting: usize::try_from(shared.metrics.waiting.get()).unwrap_or(0),
             capacity: shared.config.queue,
         },
+        provers: Provers {
+            by: shared.prover(),
+            running: shared.metrics.tasks.running_now(),
+            workers: shared.metrics.tasks.workers_now(),
+        },
         stalled: shared.is_stalled(),
         disk_full: shared.is_full(),
         backups: backups_of(&shared),
         proving: shared.working().map(|w| Proving {
+            seconds_left: shared.runs().of(&w.batch, w.epoch).and_then(|run| run.seconds_left()),
             batch: w.batch,
             epoch: w.epoch,
             proofs_made: w.made,
             proofs_to_make: w.to_make,
         }),
-        failing: failing.map(|f| Failing { batch: f.batch, epoch: f.epoch, cause: f.cause }).collect(),
-        batches: batches.into_iter().map(Batch::new).collect(),
+        failing: failing.map(|f| Failing { batch: f.batch, epoch: f.epoch, cause: cause(f.cause) }).collect(),
+        batches: batches.into_iter().map(|batch| Batch::new(batch, is_public)).collect(),
     })
 }
 
@@ -259,32 +268,23 @@ fn backups_of(shared: &Shared) -> Backups {
     (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
     (status = 403, description = "From a web page elsewhere, and the service has no token", body = Problem, content_type = "application/problem+json"),
 ))]
-pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Result<Json<Status>, Problem> {
-    status_of(shared).await.map(Json)
-}
-
-/// An epoch and its commitment.
-#[utoipa::path(get, path = "/v1/epochs/{epoch}", tag = "proofs", security(("bearer" = [])),
-    params(("epoch" = u64, Path, description = "Its number")),
-    responses(
-        (status = 200, description = "The epoch", body = EpochView),
-        (status = 404, description = "It is not kept, or has not been", body = Problem, content_type = "application/problem+json"),
-    ))]
-pub(crate) async fn epoch(
+pub(crate) async fn status(
     State(shared): State<Arc<Shared>>,
-    Path(number): Path<String>,
-) -> Result<Json<EpochView>, Problem> {
-    let number: u64 = number.parse().map_err(|_| Problem::not_found("an epoch is a number"))?;
-    ask(shared, move |store| Ok(EpochView::new(*store.view_at(number)?.epoch()))).await.map(Json)
+    public: Option<Extension<Public>>,
+) -> Result<Json<Status>, Problem> {
+    status_of(shared, public.is_some()).await.map(Json)
 }
 
 /// Every batch with its last proof.
 #[utoipa::path(get, path = "/v1/batches", tag = "proofs", security(("bearer" = [])), responses(
     (status = 200, description = "The batches, by name", body = Vec<Batch>),
 ))]
-pub(crate) async fn batches(State(shared): State<Arc<Shared>>) -> Result<Json<Vec<Batch>>, Problem> {
+pub(crate) async fn batches(
+    State(shared): State<Arc<Shared>>,
+    public: Option<Extension<Public>>,
+) -> Result<Json<Vec<Batch>>, Problem> {
     let batches = ask(shared, Store::batches).await?;
-    Ok(Json(batches.into_iter().map(Batch::new).collect()))
+    Ok(Json(batches.into_iter().map(|batch| Batch::new(batch, public.is_some())).collect()))
 }
 
 /// A batch with its last proof.
@@ -294,8 +294,12 @@ pub(crate) async fn batches(State(shared): State<Arc<Shared>>) -> Result<Json<Ve
         (status = 200, description = "The batch", body = Batch),
         (status = 404, description = "There is no such batch", body = Problem, content_type = "application/problem+json"),
     ))]
-pub(crate) async fn batch(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Result<Json<Batch>, Problem> {
-    ask(shared, move |store| store.batch(&name)).await.map(|batch| Json(Batch::new(batch)))
+pub(crate) async fn batch(
+    State(shared): State<Arc<Shared>>,
+    public: Option<Extension<Public>>,
+    Path(name): Path<String>,
+) -> Result<Json<Batch>, Problem> {
+    ask(shared, move |store| store.batch(&name)).await.map(|batch| Json(Batch::new(batch, public.is_some())))
 }
 
 /// The positions in a batch.
@@ -342,8 +346,7 @@ pub(crate) async fn proof(
     let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     let file = ask(shared, move |store| store.proof_at(&name, epoch)).await?;
     let etag = format!("\"{}\"", file.key);
-    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|v| v.to_str().ok());
-    let known = known.flat_map(|v| v.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag);
+    let known = is_known(&headers, &etag);
     let about = [(header::ETAG, etag), (EPOCH, file.epoch.to_string()), (COMMITMENT, file.commitment.to_string())];
     Ok(if known {
         (StatusCode::NOT_MODIFIED, about).into_response()
@@ -385,7 +388,38 @@ pub(crate) async fn opening(
     Ok((about, octets(bytes)).into_response())
 }
 
+/// True when the caller has what this tag is of.
+pub(crate) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|v| v.to_str().ok());
+    known.flat_map(|v| v.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag)
+}
+
+/// The key file of a batch's proofs, for a verifier that knows its digest.
+#[utoipa::path(get, path = "/v1/batches/{name}/key", tag = "proofs", security(("bearer" = [])),
+    params(("name" = String, Path, description = "Name of the batch")),
+    responses(
+        (status = 200, description = "The key file, 10 to 20 MB", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 404, description = "No such batch, or its proofs have no key that verifiers know", body = Problem, content_type = "application/problem+json"),
+    ))]
+pub(crate) async fn key(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let batch = name.clone();
+    let backend = ask(shared.clone(), move |store| Ok(store.batch(&batch)?.backend)).await?;
+    let missing = || {
+        let detail = format!("the proofs of batch {name:?} have no key file: their backend is {}", backend.choice.name);
+        Problem::not_found(detail)
+    };
+    let file = shared.config.key_files.clone().ok_or_else(missing)?;
+    let spec = backend.clone();
+    // Building one takes a second and much memory: one at a time, and those that are built are kept.
+    let made = tokio::task::spawn_blocking(move || file.of(&spec)).await.map_err(|_| Problem::store())?;
+    let bytes = made.map_err(|e| {
+        tracing::error!(error = e, "no key file");
+        Problem::store()
+    })?;
+    Ok(octets(bytes.ok_or_else(missing)?).into_response())
+}
+
 /// A file.
-fn octets(bytes: Vec<u8>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))], bytes)
+fn octets(bytes: impl Into<Body>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))], bytes.into())
 }

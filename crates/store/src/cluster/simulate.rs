@@ -96,7 +96,7 @@ mod tests {
         let work = |task: &Task| Duration::from_secs(if task.kind == "leaf" { 1 } else { 3 });
         let run = simulate(graph, workers, overheads, work);
         let each = |task: &Task| work(task) + overheads.worker;
-        assert_eq!(run.busy, graph.iter().map(|(_, task)| each(task)).sum());
+        assert_eq!(run.busy, graph.iter().map(|(_, task)| each(task)).sum::<Duration>());
         assert!(run.makespan >= run.busy / workers.max(1) as u32, "{run:?}");
         run.makespan.as_secs_f64()
     }

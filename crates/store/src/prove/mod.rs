@@ -3,6 +3,7 @@
 mod estimate;
 mod history;
 mod keys;
+mod tree;
 mod work;
 
 use evergrove_commit::batch::{Batch, BatchError};
@@ -15,6 +16,7 @@ use tracing::{field, info_span};
 pub use estimate::{BatchEstimate, NodeCosts, UpdateEstimate};
 pub use history::ProofFile;
 pub use keys::proof_key;
+pub use tree::{ProofTree, TreeNode};
 pub use work::graph;
 pub(crate) use work::{judge, node_proof, prove};
 

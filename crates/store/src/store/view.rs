@@ -103,6 +103,35 @@ impl View {
         Ok(Opening { index, height, value, siblings })
     }
 
+    /// The first `at_most` positions, ascending, whose slots are not as in `before`, and whether there are more. Compares the
+    /// nodes above them: O(H) a position.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn changed(&self, before: &Self, at_most: usize) -> Result<(Vec<u64>, bool), Error> {
+        let vectors = [self.vector()?, before.vector()?];
+        let nulls = if vectors[0].height() > vectors[1].height() { vectors[0].nulls() } else { vectors[1].nulls() };
+        // Of a vector that was lower, what it has been grown to since.
+        let node = |vector: &Vector<&Self>, level: u8, position: u64| {
+            let beyond = position >> vector.height().saturating_sub(level) != 0;
+            if beyond { Ok(nulls[usize::from(level)]) } else { vector.grown_node(level, position) }
+        };
+        let height = vectors[0].height().max(vectors[1].height());
+        let (mut open, mut changed) = (vec![(height, 0)], Vec::new());
+        while let Some((level, position)) = open.pop() {
+            let [now, then] = [&vectors[0], &vectors[1]].map(|vector| node(vector, level, position));
+            if now.map_err(Error::store(&self.dir))? == then.map_err(Error::store(&self.dir))? {
+                continue;
+            }
+            match level {
+                0 if changed.len() == at_most => return Ok((changed, true)),
+                0 => changed.push(position),
+                _ => open.extend([(level - 1, 2 * position + 1), (level - 1, 2 * position)]),
+            }
+        }
+        Ok((changed, false))
+    }
+
     /// The Merkle paths of filled slots at ascending positions. Reads at most ceil(H / 7) pages a slot.
     ///
     /// # Errors

@@ -12,4 +12,5 @@ mod life_cycle;
 mod mutation;
 mod schemes;
 mod sequences;
+mod tree;
 mod upkeep;
