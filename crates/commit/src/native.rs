@@ -201,7 +201,7 @@ impl NativeBackend {
     /// The statement of a wrap of a child of this statement.
     ///
     /// # Errors
-    /// When the child does not state a whole vector, or there is no wrap.
+    /// If the child does not state a whole vector, or the backend does not wrap.
     pub fn wrap_statement(&self, child: &Statement) -> Result<Statement, String> {
         if !self.spec.wraps {
             return Err("this backend does not wrap".into());

@@ -65,7 +65,7 @@ pub enum Fault {
     /// A leaf with the value 0: a slot with the value 0 must have no leaf.
     #[error("invalid leaf: a slot with value 0 has no leaf")]
     ZeroLeaf,
-    /// There is no root of this tag.
+    /// The root with this tag was not given.
     #[error("the {0} root is not known")]
     Tag(Tag),
     /// An entry of the state trie, whose keys are not indices.

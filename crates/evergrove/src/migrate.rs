@@ -17,8 +17,8 @@ impl Store {
     /// If proving fails, the copy exists with the finished proofs, and [`Self::refresh`] continues.
     ///
     /// # Errors
-    /// When there is no store in `from`, a store in `to`, or the source is damaged; then nothing is left in `to`. The
-    /// errors of [`Self::refresh`].
+    /// If `from` has no store, `to` already has one, or the source is damaged; `to` is then left empty. Also the errors
+    /// of [`Self::refresh`].
     pub fn migrate(from: impl AsRef<Path>, to: impl AsRef<Path>, config: &Config) -> Result<Self, Error> {
         config.check()?;
         let source = evergrove_store::Store::open_to_read(from.as_ref())?;

@@ -2,13 +2,17 @@
 
 #[path = "service/access.rs"]
 mod access;
+#[path = "service/backup.rs"]
+mod backup;
+#[path = "service/callers.rs"]
+mod callers;
 mod common;
 mod page;
 #[path = "service/tls.rs"]
 mod tls;
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,10 +21,10 @@ use common::{Gate, Hold, TOKEN, World, set};
 use evergrove::commit::BackendChoice;
 use evergrove::jobs::local::LocalEngine;
 use evergrove::proof::Profile;
-use evergrove::store::{BackupError, BackupReader, Prover, Store};
+use evergrove::store::{Prover, Store};
 use evergrove_serve::{Config, Token, Tokens};
 use evergrove_testkit::faults::Disk;
-use evergrove_testkit::http::{Client, head};
+use evergrove_testkit::http::head;
 use serde_json::{Value, json};
 
 #[test]
@@ -154,74 +158,6 @@ fn what_is_wrong_with_a_request_is_told() {
     let stream = world.client.events("/v1/events");
     assert_eq!(world.problem("GET", "/v1/events", "", 503, "streams")["retry_after"], 10);
     drop(stream);
-    world.stop();
-}
-
-#[test]
-fn callers_without_a_token_keep_no_connection() {
-    let tokens = Some(Tokens::parse(&format!("write {TOKEN}\nread reader-0123456789")).unwrap());
-    let world = World::start(Config { tokens, ..Config::default() }, Gate::open());
-    // Asks twice on one connection, and gives what the answers say of it.
-    let ask = |method: &str, path: &str, token: Option<&str>| {
-        let mut stream = TcpStream::connect(world.client.addr()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
-        let request = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n{token}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
-        let (status, headers) = head(&mut reader).unwrap();
-        let closes = headers.get("connection").is_some_and(|value| value == "close");
-        if closes {
-            // The server ends it, whatever the caller does.
-            std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
-        }
-        (status, closes)
-    };
-    for (path, status) in
-        [("/healthz", 200), ("/metrics", 200), ("/openapi.json", 200), ("/v1/status", 401), ("/no", 404)]
-    {
-        assert_eq!(ask("GET", path, None), (status, true), "{path}");
-        assert_eq!(ask("GET", path, Some("another-token-0123")), (status, true), "{path}");
-    }
-    assert_eq!(ask("POST", "/v1/changes", Some("reader-0123456789")), (403, true));
-    assert_eq!(ask("GET", "/v1/status", Some("reader-0123456789")), (200, false));
-    assert_eq!(ask("GET", "/v1/epochs/9", Some(TOKEN)), (404, false));
-    world.stop();
-}
-
-#[test]
-fn probes_are_answered_while_the_threads_of_the_service_are_busy() {
-    let world = World::start(Config::default(), Gate::open());
-    let (release, held) = std::sync::mpsc::channel::<()>();
-    let held = std::sync::Arc::new(std::sync::Mutex::new(held));
-    let (began, begins) = std::sync::mpsc::channel();
-    // As long handshakes would, each holds a thread of the runtime.
-    for _ in 0..2 {
-        let (held, began) = (held.clone(), began.clone());
-        world.runtime.spawn(async move {
-            began.send(()).unwrap();
-            // Without a sender it ends.
-            let _ = held.lock().unwrap().recv();
-        });
-        begins.recv_timeout(Duration::from_secs(20)).unwrap();
-    }
-    for path in ["/healthz", "/readyz", "/metrics"] {
-        assert_eq!(world.probes.get(path).status, 200, "{path}");
-    }
-    drop(release);
-    assert_eq!(world.json("GET", "/v1/status", "", 200)["state"], "running");
-    world.stop();
-}
-
-#[test]
-fn without_a_token_pages_of_browsers_are_refused() {
-    let world = World::start(Config::default(), Gate::open());
-    let before = world.json("GET", "/v1/status", "", 200);
-    let page = [("origin", "https://example.org"), ("content-type", "text/plain")];
-    let answer = world.client.send("POST", "/v1/changes", &page, set(3, 5).as_bytes()).unwrap();
-    assert_eq!(answer.status, 403);
-    assert!(answer.text().contains("urn:evergrove:problem:foreign"));
-    assert_eq!(world.json("GET", "/v1/status", "", 200), before, "nothing has changed");
     world.stop();
 }
 
@@ -492,25 +428,6 @@ fn metrics_and_the_description_are_there_without_a_token() {
     world.stop();
 }
 
-#[test]
-fn a_caller_that_leaves_does_not_stop_the_service() {
-    let world = World::start(Config::default(), Gate::closed());
-    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
-    let body = set(4, 1);
-    let length = body.len().to_string();
-    let mut gone = world.client.open("POST", "/v1/changes", &[("content-length", &length)], body.as_bytes()).unwrap();
-    world.wait(|status| status["queue"]["waiting"] == 1);
-    gone.get_mut().flush().unwrap();
-    drop(gone);
-    // The service sees the end of the connection; nothing else shows that it has.
-    thread::sleep(Duration::from_secs(1));
-    world.gate.set(true);
-    world.wait(|status| status["queue"]["waiting"] == 0 && status["batches"][0]["fresh"] == true);
-    // Nobody waited for its epoch any more.
-    assert_eq!(world.json("POST", "/v1/changes", &set(5, 1), 200)["epoch"], 3);
-    world.stop();
-}
-
 /// Answers POST to /v1/changes with these headers.
 fn post(world: &World, headers: &[(&str, &str)], body: &str) -> (u16, Value, bool) {
     let answer = world.client.send("POST", "/v1/changes", headers, body.as_bytes()).unwrap();
@@ -649,45 +566,6 @@ fn a_batch_that_was_never_proven_has_a_metric() {
 }
 
 #[test]
-fn slow_callers_and_too_many_keep_nobody_out_for_long() {
-    let head_time = Duration::from_millis(300);
-    let world = World::start(Config { connections: 4, head_time, ..Config::default() }, Gate::open());
-    let patience = Some(Duration::from_secs(20));
-    // Half of a request, one without a word, and one that has had its answer: as many as there may be.
-    let start = Instant::now();
-    let mut slow: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(world.client.addr()).unwrap()).collect();
-    slow[0].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-").unwrap();
-    slow[1].write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
-    // Whoever holds all connections holds no probe up.
-    for path in ["/healthz", "/readyz", "/metrics"] {
-        assert_eq!(world.probes.get(path).status, 200);
-    }
-    assert_eq!(world.probes.get("/v1/status").status, 404);
-    assert!(start.elapsed() < head_time, "answered while all connections were held");
-    assert_eq!(world.client.get("/healthz").status, 200, "after the others have been shown out");
-    assert!(start.elapsed() >= head_time && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-    for stream in &mut slow {
-        stream.set_read_timeout(patience).unwrap();
-        let mut rest = Vec::new();
-        // One that was closed with something unread is reset.
-        let _ = stream.read_to_end(&mut rest);
-        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 "), "{}", String::from_utf8_lossy(&rest));
-    }
-    // A head without an end.
-    let mut long = TcpStream::connect(world.client.addr()).unwrap();
-    long.set_read_timeout(patience).unwrap();
-    long.set_write_timeout(patience).unwrap();
-    let _ = long
-        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ")
-        .and_then(|()| long.write_all(&[b'a'; 1 << 20]));
-    let mut answer = Vec::new();
-    let _ = long.read_to_end(&mut answer);
-    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&answer));
-    assert_eq!(world.client.get("/healthz").status, 200);
-    world.stop();
-}
-
-#[test]
 fn a_full_disk_stops_changes_and_nothing_else() {
     let disk = Disk::new();
     let world = World::on(&disk, &Hold::default(), Config::default(), Gate::open());
@@ -719,48 +597,6 @@ fn a_full_disk_stops_changes_and_nothing_else() {
 }
 
 #[test]
-fn questions_of_callers_who_are_gone_keep_their_turns() {
-    let (disk, hold) = (Disk::new(), Hold::default());
-    let world = World::on(&disk, &hold, Config::default(), Gate::open());
-    // The service looks at its batches when it starts, and reads nothing by itself after that.
-    thread::sleep(Duration::from_secs(1));
-    let start = Instant::now();
-    let ask = || world.client.open("GET", "/v1/openings/3", &[], b"").expect("sent");
-    hold.set(true);
-    let callers: Vec<_> = (0..40).map(|_| ask()).collect();
-    while hold.waiting() < 16 {
-        assert!(start.elapsed() < Duration::from_secs(30), "{} questions", hold.waiting());
-        thread::sleep(Duration::from_millis(1));
-    }
-    drop(callers);
-    let others: Vec<_> = (0..40).map(|_| ask()).collect();
-    thread::sleep(Duration::from_millis(500));
-    assert_eq!(hold.waiting(), 16, "16 questions at once");
-    hold.set(false);
-    for mut caller in others {
-        assert_eq!(head(&mut caller).expect("an answer").0, 200);
-    }
-    world.stop();
-}
-
-#[test]
-fn heads_are_taken_up_to_their_limits() {
-    let world = World::start(Config::default(), Gate::open());
-    let ask = |headers: &[(String, String)]| {
-        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        world.client.send("GET", "/v1/status", &headers, b"").map(|answer| answer.status)
-    };
-    let of_size = |size: usize| vec![("x-filling".to_owned(), "x".repeat(size))];
-    let of_number = |number: usize| (0..number).map(|n| (format!("x-{n}"), "x".into())).collect::<Vec<_>>();
-    assert_eq!(ask(&of_size(63 << 10)).expect("an answer"), 200);
-    assert_eq!(ask(&of_size(65 << 10)).expect("an answer"), 431);
-    // Besides these: host and content-length.
-    assert_eq!(ask(&of_number(98)).expect("an answer"), 200);
-    assert_eq!(ask(&of_number(99)).expect("an answer"), 431);
-    world.stop();
-}
-
-#[test]
 fn a_service_on_a_full_disk_prunes_what_it_need_not_keep() {
     let (disk, keep) = (Disk::new(), 8);
     let config = Config { keep: Some(keep), ..Config::default() };
@@ -774,182 +610,5 @@ fn a_service_on_a_full_disk_prunes_what_it_need_not_keep() {
     assert_eq!((statuses[0], statuses[1]), (507, 200), "{statuses:?}");
     let status = world.json("GET", "/v1/status", "", 200);
     world.json("GET", &format!("/v1/epochs/{}", status["epoch"].as_u64().unwrap() - keep + 1), "", 200);
-    world.stop();
-}
-
-#[test]
-fn tokens_have_rights_and_are_exchanged_while_the_service_runs() {
-    let [reader, writer, next] = ["reader-0123456789", "writer-0123456789", "next-token-0123456789"];
-    let tokens = Tokens::parse(&format!("read {reader}\nwrite {writer}\n")).unwrap();
-    let world = World::start(Config { tokens: Some(tokens.clone()), ..Config::default() }, Gate::open());
-    let [reader, writer, next] = [reader, writer, next].map(|token| (token, world.client.with_token(token)));
-    let statuses = |client: &Client| [client.get("/v1/status").status, client.post("/v1/changes", &set(3, 1)).status];
-    assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[200, 403], [200, 200], [401, 401]]);
-    let refused = reader.1.post("/v1/changes", &set(3, 1));
-    assert!(refused.text().contains("urn:evergrove:problem:read-only"), "{}", refused.text());
-    let mut events = reader.1.events("/v1/events");
-    assert_eq!(events.next().unwrap().0, "status");
-    tokens.replace(Tokens::parse(&format!("{}\n", next.0)).unwrap());
-    assert_eq!([&reader, &writer, &next].map(|(_, client)| statuses(client)), [[401, 401], [401, 401], [200, 200]]);
-    assert!(events.next().is_none(), "a stream ends with its token, before it tells of the next epoch");
-    world.stop();
-}
-
-/// Puts objects beside the proofs, so that a backup does not fit into the buffers of a connection.
-fn fill(world: &World, megabytes: u8) {
-    let dir = world.dir.path().join("objects/proofs");
-    (0..megabytes).for_each(|n| std::fs::write(dir.join(format!("{n:064x}")), vec![n; 1 << 20]).unwrap());
-}
-
-#[test]
-fn a_backup_is_streamed_while_changes_are_committed() {
-    let [reader, saver, writer] = ["reader-0123456789", "saver-token-0123456789", "writer-0123456789"];
-    let tokens = Tokens::parse(&format!("read {reader}\nbackup {saver}\nwrite {writer}\n")).unwrap();
-    let config = Config { tokens: Some(tokens), keep: Some(1), ..Config::default() };
-    let world = World::start(config, Gate::open());
-    let [reader, saver] = [reader, saver].map(|token| world.client.with_token(token));
-    let world = World { client: world.client.with_token(writer), ..world };
-    fill(&world, 64);
-    let refused = reader.get("/v1/backup");
-    assert_eq!(refused.status, 403, "{}", refused.text());
-    assert!(refused.text().contains("urn:evergrove:problem:no-backup"), "{}", refused.text());
-    assert_eq!(saver.post("/v1/changes", &set(3, 1)).status, 403);
-
-    let mut slow = saver.open("GET", "/v1/backup", &[], b"").expect("sent");
-    let (status, headers) = head(&mut slow).expect("an answer");
-    assert_eq!((status, headers["evergrove-epoch"].as_str()), (200, "1"));
-    let running = |status: &Value| status["backups"]["running"].is_object();
-    world.wait(running);
-    assert_eq!(world.problem("GET", "/v1/backup", "", 429, "backup-running")["retry_after"], 10);
-    // Nobody waits for it, and pruning waits, because the backup may need the proofs.
-    (2..6).for_each(|x| drop(world.json("POST", "/v1/changes", &set(3, x), 200)));
-    world.wait(|status| status["batches"][0]["fresh"] == true && running(status));
-    let state = world.json("GET", "/v1/status", "", 200)["backups"].clone();
-    let sent = state["running"]["bytes"].as_u64().unwrap();
-    assert!((1..64 << 20).contains(&sent), "{state}");
-    assert_eq!(
-        (&state["running"]["epoch"], &state["finished"], &state["last_epoch"]),
-        (&1.into(), &0.into(), &Value::Null)
-    );
-    world.json("GET", "/v1/epochs/1", "", 200);
-
-    // The rest of it is the state that it began with.
-    let backup = BackupReader::new(slow).expect("begins");
-    assert_eq!(backup.head().epoch.commitment.to_string(), headers["evergrove-commitment"]);
-    let dir = tempfile::tempdir().expect("a directory");
-    let restored = Store::restore(backup, &dir.path().join("r"), true, &mut |_| ()).expect("restores");
-    assert_eq!((restored.epoch().unwrap().number, restored.batch("b").unwrap().fresh), (1, true));
-    world.verify(&restored.export("b").unwrap(), &headers["evergrove-commitment"]);
-    world.wait(|status| status["backups"]["finished"] == 1);
-
-    // A caller that goes ends it, and then old epochs go too.
-    let mut gone = saver.open("GET", "/v1/backup", &[], b"").expect("sent");
-    assert_eq!(head(&mut gone).expect("an answer").0, 200);
-    drop(gone);
-    world.wait(|status| status["backups"]["broken_off"] == 1 && !running(status));
-    world.json("POST", "/v1/changes", &set(3, 9), 200);
-    world.wait(|_| world.client.get("/v1/epochs/1").status == 404);
-    let state = world.json("GET", "/v1/status", "", 200)["backups"].clone();
-    assert_eq!(state, json!({ "running": null, "finished": 1, "broken_off": 1, "last_epoch": 1 }));
-    let metrics = world.client.get("/metrics");
-    assert!(metrics.text().contains("\nevergrove_backups_total{outcome=\"broken-off\"} 1\n"), "{}", metrics.text());
-    world.stop();
-}
-
-#[test]
-fn a_caller_that_leaves_while_a_backup_begins_ends_it() {
-    let (disk, hold) = (Disk::new(), Hold::default());
-    let world = World::on(&disk, &hold, Config::default(), Gate::open());
-    // The service looks at its batches when it starts, and reads nothing by itself after that.
-    thread::sleep(Duration::from_secs(1));
-    let start = Instant::now();
-    hold.set(true);
-    let gone = world.client.open("GET", "/v1/backup", &[], b"").expect("sent");
-    while hold.waiting() == 0 {
-        assert!(start.elapsed() < Duration::from_secs(30), "it has not begun");
-        thread::sleep(Duration::from_millis(1));
-    }
-    // Others do not wait for one that begins.
-    let mut second = world.client.open("GET", "/v1/backup", &[], b"").expect("sent");
-    assert_eq!(head(&mut second).expect("an answer").0, 429);
-    drop(gone);
-    // Until the service has found that the caller is gone.
-    thread::sleep(Duration::from_millis(500));
-    hold.set(false);
-    world.wait(|status| status["backups"]["broken_off"] == 1 && status["backups"]["running"].is_null());
-    assert_eq!(world.client.get("/v1/backup").status, 200);
-    world.wait(|status| status["backups"]["finished"] == 1);
-    world.stop();
-}
-
-#[test]
-fn a_backup_ends_with_its_token_and_is_not_begun_by_head() {
-    let [saver, writer] = ["saver-token-0123456789", "writer-0123456789"];
-    let tokens = Tokens::parse(&format!("backup {saver}\nwrite {writer}\n")).unwrap();
-    let world = World::start(Config { tokens: Some(tokens.clone()), ..Config::default() }, Gate::open());
-    let [saver, client] = [saver, writer].map(|token| world.client.with_token(token));
-    let world = World { client, ..world };
-    fill(&world, 64);
-    let mut asked = saver.open("HEAD", "/v1/backup", &[], b"").expect("sent");
-    assert_eq!(head(&mut asked).expect("an answer").0, 405);
-    let mut slow = saver.open("GET", "/v1/backup", &[], b"").expect("sent");
-    assert_eq!(head(&mut slow).expect("an answer").0, 200);
-    tokens.replace(Tokens::parse(&format!("write {writer}\n")).unwrap());
-    let cut = BackupReader::new(slow).expect("begins").verify(&mut |_| ()).expect_err("lacks its end");
-    assert!(matches!(cut, BackupError::CutOff(_) | BackupError::Read(_)), "{cut:?}");
-    world.wait(|status| status["backups"]["broken_off"] == 1);
-    world.stop();
-}
-
-#[test]
-fn a_full_disk_breaks_a_backup_off() {
-    let disk = Disk::new();
-    let world = World::on(&disk, &Hold::default(), Config::default(), Gate::open());
-    fill(&world, 64);
-    let mut slow = world.client.open("GET", "/v1/backup", &[], b"").expect("sent");
-    assert_eq!(head(&mut slow).expect("an answer").0, 200);
-    let room = disk.blocks();
-    disk.limit(move || room);
-    (2..500).find(|x| world.client.post("/v1/changes", &set(3, *x)).status == 507).expect("no room");
-    disk.limit(|| usize::MAX);
-    let done = world.json("POST", "/v1/changes", &set(3, 7), 200);
-    let cut = BackupReader::new(slow).expect("begins").verify(&mut |_| ()).expect_err("lacks its end");
-    assert!(matches!(cut, BackupError::CutOff(_) | BackupError::Read(_)), "{cut:?}");
-    let status = world.json("GET", "/v1/status", "", 200);
-    assert_eq!((&status["backups"]["broken_off"], &status["epoch"]), (&1.into(), &done["epoch"]));
-    world.stop();
-}
-
-#[test]
-fn rows_of_a_batch_are_those_of_its_last_proof() {
-    let world = World::start(Config::default(), Gate::open());
-    let rows = |path: &str| {
-        let answer = world.client.get(path);
-        assert_eq!((answer.status, answer.header("content-type")), (200, "application/x-ndjson"), "{}", answer.text());
-        let lines = answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
-        (answer.header("evergrove-epoch").to_owned(), lines)
-    };
-    let (epoch, first) = rows("/v1/batches/b/rows");
-    assert_eq!((epoch.as_str(), first.len()), ("1", 20));
-    assert_eq!(first[1], json!({ "index": 3, "name": "row 3", "amount": 3 }));
-    world.gate.set(false);
-    world.json("POST", "/v1/changes", &set(3, 7), 200);
-    // Its proof is not there yet.
-    assert_eq!(rows("/v1/batches/b/rows"), (epoch, first.clone()));
-    assert_eq!(rows("/v1/batches/b/rows?epoch=2").1[1]["amount"], 7);
-    world.gate.set(true);
-    world.wait(|status| status["batches"][0]["fresh"] == true);
-    let (epoch, second) = rows("/v1/batches/b/rows");
-    assert_eq!((epoch.as_str(), &second[1]["amount"]), ("2", &7.into()));
-    assert_eq!(rows("/v1/batches/b/rows?epoch=1").1, first);
-
-    // With other members there is nothing to say of the epochs before.
-    world.json("POST", "/v1/changes", "{\"add\":[1],\"batch\":\"b\"}", 200);
-    world.wait(|status| status["batches"][0]["fresh"] == true);
-    assert_eq!(rows("/v1/batches/b/rows").1.len(), 21);
-    world.problem("GET", "/v1/batches/b/rows?epoch=2", "", 404, "not-proven");
-    world.problem("GET", "/v1/batches/b/rows?epoch=9", "", 404, "not-found");
-    world.problem("GET", "/v1/batches/b/rows?epoch=x", "", 400, "malformed");
-    world.problem("GET", "/v1/batches/c/rows", "", 404, "not-found");
     world.stop();
 }

@@ -224,7 +224,7 @@ fn certificates_are_exchanged_without_a_restart() {
     let mut open = old.connect().unwrap();
     assert_eq!(old.ask(&mut open, "POST", "/v1/changes", &set(3, 1)).unwrap().status, 200);
     assert_eq!(service.client.get("/v1/status").status, 400, "plain HTTP");
-    // Half of a new pair, and then a file that is no key.
+    // First only one file of a new pair, then a file that does not hold a key.
     world.write("tls.key", &second.key);
     thread::sleep(Duration::from_secs(6));
     world.write("tls.key", "no key\n");

@@ -38,7 +38,7 @@ use crate::{Store, StoreError, Vector};
 /// A batch could not be built, changed or proven.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
-    /// There is no index.
+    /// The list of indices is empty.
     #[error("the batch has no index: there is no proof of an empty batch, name at least one slot")]
     Empty,
     /// An index is repeated.

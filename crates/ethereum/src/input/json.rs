@@ -107,7 +107,7 @@ pub enum InputFault {
         /// The hash of its first node.
         found: Hash,
     },
-    /// There is no proof, although the trie has keys.
+    /// The proof is empty, but the trie is not.
     #[error("no proof, but the trie with root {} is not empty", Hex(.0))]
     NoProof(Hash),
     /// Bytes that are not a header, or the header of another block.

@@ -9,10 +9,10 @@ use crate::tree::merkle::MerkleError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OracleError {
-    /// There is no transform of this length.
+    /// The length is not one that a transform supports.
     #[error(transparent)]
     Ntt(#[from] NttError),
-    /// There is no tree of this shape: no columns, or more digests in the cap than rows.
+    /// The shape is not one of a tree: it has no columns, or the cap has more digests than there are rows.
     #[error(transparent)]
     Merkle(#[from] MerkleError),
     /// Another number of columns.
