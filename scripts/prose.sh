@@ -7,7 +7,7 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 # Files that are not rewritten yet. Remove a file from this list when you rewrite it.
-exempt=(docs/operations.md docs/serve.md)
+exempt=(docs/operations.md)
 
 # An extended regular expression for lower-case words, and what to write instead.
 rules=$(cat <<'END'

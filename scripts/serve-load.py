@@ -5,7 +5,7 @@
 
 A table of 2^12 rows, all of them one batch of the native backend, which executes everything again: what is measured is the service, its
 queue and the store, not the proofs. Requests set `--per-request` rows each, one after the other through the table, or with --random
-anywhere: then requests that name the same position follow each other in epochs of their own.
+anywhere: then several requests of an epoch may set the same position, and the last row stays.
 """
 
 import argparse
