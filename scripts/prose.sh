@@ -6,8 +6,6 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-# Files that are not rewritten yet. Remove a file from this list when you rewrite it.
-exempt=(docs/operations.md)
 
 # An extended regular expression for lower-case words, and what to write instead.
 rules=$(cat <<'END'
@@ -32,9 +30,7 @@ END
 
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
-    while read -r file; do
-        [[ " ${exempt[*]} " == *" $file "* ]] || files+=("$file")
-    done < <(printf '%s\n' ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md && find docs -name '*.md' -not -path 'docs/book/*' | sort)
+    mapfile -t files < <(printf '%s\n' ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md && find docs -name '*.md' -not -path 'docs/book/*' | sort)
 fi
 
 # A phrase may begin at the end of the line before, so the last words of that line come first.
