@@ -190,7 +190,7 @@ impl IntoResponse for Problem {
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // [`note`](crate::access::note) adds the id of the request.
+        // `access::note` adds the id of the request.
         response.extensions_mut().insert(self);
         response
     }
