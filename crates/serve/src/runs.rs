@@ -8,8 +8,8 @@ use evergrove::jobs::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Number of changes of a batch that are kept for slow streams. A stream that missed more sees this in
-/// [`Progress::from`].
+/// Number of changes of a batch that are kept for slow streams. A stream that missed more sees this in `from` of a
+/// [`Progress`].
 const KEPT: usize = 8192;
 
 /// Greatest number of names of workers that are kept for a run, and the greatest length of a name in bytes.

@@ -60,8 +60,8 @@ pub struct Parts {
 /// Stages of a service.
 ///
 /// ```text
-///            told to leave              after the time of `drain`, or told to drain            after the time of `grace`, or told to
-///   running ───────────────▶ leaving ──────────────────────────────────────────────▶ draining ─────────────────────────────────────▶ aborting
+///            leave()            drain(), or after `drain`            abort(), or after `grace`
+///   running ─────────▶ leaving ───────────────────────────▶ draining ───────────────────────────▶ aborting
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
