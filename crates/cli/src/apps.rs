@@ -1,4 +1,4 @@
-//! Verifiers of proofs of applications' outputs.
+//! Verification of proofs of applications' outputs.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -44,27 +44,27 @@ pub(crate) struct VerifyArgs {
     pub(crate) key_digest: Option<Digest>,
 }
 
-/// A proof of an application's output that has been accepted.
+/// An accepted proof of an application's output.
 pub(crate) struct Accepted {
-    /// What it shows.
+    /// The verified statement.
     pub(crate) verified: Verified,
-    /// Which of the applications it is of.
+    /// Index of the application in the list of candidates.
     pub(crate) app: usize,
-    /// The output.
+    /// The output of the application.
     pub(crate) output: Vec<Goldilocks>,
     bits: SoundnessBits,
     proof_bytes: usize,
-    /// How long it took to have the key: to build circuits, or to read a file.
+    /// Time to get the key: to build circuits, or to read a file.
     setup: Duration,
     start: Instant,
 }
 
 impl VerifyArgs {
-    /// Verifies the proof as one of any of these applications in this scheme; `wanted` says in words what the proof should be of. Keys
-    /// come from the file, the directory or circuits that are built here, before the clock starts.
+    /// Verifies the proof as one of any of these applications in this scheme. `wanted` names the expected proof in
+    /// errors. The key comes from the file or the directory, or its circuits are built here, before the clock starts.
     ///
     /// # Errors
-    /// Why the proof is refused, or why the file cannot be read.
+    /// If the proof is refused, or a file cannot be read.
     pub(crate) fn verify(
         &self,
         apps: &[Application],
@@ -76,10 +76,10 @@ impl VerifyArgs {
         self.verify_bytes(&bytes, apps, scheme, leaves, wanted)
     }
 
-    /// As [`Self::verify`], of a proof in memory.
+    /// Like [`Self::verify`], for a proof in memory.
     ///
     /// # Errors
-    /// Why the proof is refused.
+    /// If the proof is refused, or the file of the key cannot be read.
     pub(crate) fn verify_bytes(
         &self,
         bytes: &[u8],
@@ -93,7 +93,8 @@ impl VerifyArgs {
         let refused =
             |message: String| Mistake::refused(message, format!("ask for a proof of {wanted} at this commitment"));
         let claimed = BatchProof::decode(bytes).map_err(|e| refused(format!("not a proof file: {e}")))?;
-        // What the file claims decides which keys are built; whether it is accepted, the policy alone.
+        // The claims of the file decide which keys are built. They do not decide whether it is accepted: the policy
+        // does.
         policy.check(&claimed, &self.root).map_err(|e| refused(format!("refused by the policy: {e}")))?;
         if claimed.scheme != scheme.name() {
             return Err(refused(format!("the proof is of the scheme {}, not {scheme}", claimed.scheme)));
@@ -140,15 +141,15 @@ impl VerifyArgs {
 }
 
 impl VerifyArgs {
-    /// A flag that says where the keys of an application are from, if one was given: a batch has none.
+    /// The flag for an application's keys, if one was given: proofs of batches do not take it.
     pub(crate) fn key_flag(&self) -> Option<&'static str> {
         let given = [("--keys", self.keys.is_some()), ("--key-file", self.key_file.is_some())];
         given.into_iter().find_map(|(flag, given)| given.then_some(flag))
     }
-    /// Verifies the proof as one of a batch, without its rows.
+    /// Verifies the proof of a batch, without its rows.
     ///
     /// # Errors
-    /// Why the proof is refused, or why the file cannot be read.
+    /// If the proof is refused, or its file cannot be read.
     pub(crate) fn verify_batch(&self) -> Result<Verified> {
         let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
         let bytes = files::read_proof(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
@@ -165,11 +166,11 @@ impl VerifyArgs {
 }
 
 impl Accepted {
-    /// The bits of the proof.
+    /// The soundness of the proof in bits.
     pub(crate) fn bits(&self) -> SoundnessBits {
         self.bits
     }
-    /// Adds which rows the output is over, in words and by their number where they were given, and how the proof was verified.
+    /// Adds the rows of the output, in words and by number if they were given, and then how the proof was verified.
     pub(crate) fn add_rows_to(&self, report: &mut Report, over: &str, leaves: Option<usize>, schema: &Schema) {
         report.add("over", over);
         match leaves {
@@ -182,10 +183,10 @@ impl Accepted {
         self.add_to(report);
     }
 
-    /// Refuses an output over other rows than those with this canonical digest, where `--digest` names one.
+    /// Refuses an output over rows whose canonical digest is not the one of `--digest`.
     ///
     /// # Errors
-    /// Names both digests; `what` is what the output is called.
+    /// A message with both digests. `what` names the output.
     pub(crate) fn check_digest(&self, what: &str, expected: Option<Digest>) -> Result<()> {
         let found = self.verified.statement.canonical;
         let Some(expected) = expected.filter(|digest| *digest != found) else { return Ok(()) };
@@ -193,7 +194,7 @@ impl Accepted {
         Err(Mistake::refused(message, "ask for the proof over these rows"))
     }
 
-    /// Adds how the proof was verified to a report: the last fields of all of them.
+    /// Adds how the proof was verified: the last fields of every such report.
     pub(crate) fn add_to(&self, report: &mut Report) {
         let elapsed = self.start.elapsed().as_secs_f64();
         report.hidden("application", self.verified.app.as_ref().map(|a| a.app.to_string()));

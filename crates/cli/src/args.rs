@@ -1,4 +1,4 @@
-//! The command line, and the groups of flags that several commands share.
+//! The command line, and groups of flags that several commands share.
 
 #[cfg(feature = "health")]
 use std::net::SocketAddr;
@@ -114,7 +114,7 @@ pub(crate) struct RowsArgs {
 }
 
 impl RowsArgs {
-    /// True where nothing is said.
+    /// True if none of these flags is given.
     pub(crate) fn is_default(&self) -> bool {
         let Self { input_format, delimiter, null, index_column, indices } = self;
         input_format.is_none() && delimiter.is_none() && null.is_empty() && index_column.is_none() && indices.is_none()
@@ -177,7 +177,7 @@ impl ProverArgs {
         let config = Config { prover: self.prover, ..config };
         config
     }
-    /// Its name: that of Plonky2's circuits in a build that has them.
+    /// The name of the prover. A build without Plonky2's circuits has only one.
     pub(crate) fn name(&self) -> &'static str {
         #[cfg(feature = "plonky2")]
         return self.prover.name();
@@ -186,12 +186,12 @@ impl ProverArgs {
     }
 }
 
-/// The formats by their names, which shells complete.
+/// A parser of the names of formats, which shells can complete.
 pub(crate) fn formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| Format::from_name(&name).ok_or(name))
 }
 
-/// A separator of cells: one character that is neither a quote nor a part of text or of an end of a line.
+/// Parses a separator of cells: one byte that cannot be part of a word, a number, a quote or the end of a line.
 fn parse_delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         _ if matches!(text, "tab" | "\\t") => Ok(b'\t'),
@@ -214,7 +214,7 @@ fn parse_prover(text: &str) -> Result<ProverKind, String> {
     text.parse().map_err(|e: UnknownProver| e.to_string())
 }
 
-/// Bytes with an optional binary unit: `1048576`, `1024K`, `1MiB`.
+/// Parses a number of bytes with an optional binary unit: `1048576`, `1024K`, `1MiB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);

@@ -1,6 +1,7 @@
-//! What an error means on the command line: its exit code, and what to do about it in terms of commands and flags.
+//! The meaning of an error on the command line: its exit code, and a remedy in terms of commands and flags.
 //!
-//! Errors of the libraries carry data alone. Each variant has its remedy here, so that a new one does not compile without.
+//! Errors of the libraries carry only data. Their remedies are in exhaustive matches here, so a new variant does not
+//! compile without one.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -28,7 +29,7 @@ pub(crate) struct Mistake {
     message: String,
     remedy: String,
     class: ErrorClass,
-    /// The result, printed already, says it too.
+    /// True if a result that was printed already says this too.
     printed: bool,
 }
 
@@ -64,7 +65,7 @@ impl Mistake {
         Self::new(ErrorClass::Io, message, remedy).into()
     }
 
-    /// Exit code 3, after a result that tells the same to programs.
+    /// Exit code 3, after a printed result that says the same to programs.
     pub(crate) fn damage(message: impl Into<String>, remedy: impl Into<String>) -> Error {
         Self { printed: true, ..Self::new(ErrorClass::Store, message, remedy) }.into()
     }
@@ -78,20 +79,20 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// An error as its reader meets it.
+/// An error as its reader sees it.
 pub(crate) struct CommandError {
     /// Decides the exit code.
     pub(crate) class: ErrorClass,
-    /// What is wrong.
+    /// The message: what is wrong.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The remedy: what to do about it.
     pub(crate) remedy: Option<String>,
-    /// True when a result has been printed that says it too.
+    /// True if a result that was printed already says this too.
     pub(crate) printed: bool,
 }
 
 impl CommandError {
-    /// The outermost cause that has a class or a remedy decides that.
+    /// The outermost cause with a class decides the class, and the outermost one with a remedy the remedy.
     pub(crate) fn of(error: &Error) -> Self {
         let (mut class, mut remedy) = (None, None);
         for cause in error.chain() {
@@ -110,7 +111,7 @@ impl CommandError {
     }
 }
 
-/// The messages of a chain, without those that the one before has said already.
+/// The messages of a chain, except those that the text so far already contains.
 fn messages(error: &Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
@@ -166,12 +167,12 @@ fn explain(cause: &(dyn std::error::Error + 'static)) -> (Option<ErrorClass>, Op
     }
 }
 
-/// Class and remedy of a cause that only some builds know.
+/// Class and remedy of a cause that exists only in builds with a feature.
 #[cfg_attr(not(any(feature = "queue", feature = "serve")), expect(unused_variables, reason = "this build has none"))]
 fn of_features(cause: &(dyn std::error::Error + 'static)) -> (Option<ErrorClass>, Option<String>) {
     #[cfg(feature = "queue")]
     if let Some(e) = cause.downcast_ref::<QueueError>() {
-        // A server that does not answer is a matter of input and output: another one can be chosen.
+        // A server that does not answer is an error of input and output: the user can choose another one.
         let is_io = matches!(e, QueueError::Call { .. } | QueueError::Thread(_));
         return (Some(if is_io { ErrorClass::Io } else { ErrorClass::Usage }), Some(queue(e).into()));
     }
@@ -182,7 +183,7 @@ fn of_features(cause: &(dyn std::error::Error + 'static)) -> (Option<ErrorClass>
     (None, None)
 }
 
-/// What to do about an error of the facade. It stands for the error that it passes on.
+/// The remedy for an error of the facade. An error that the facade passes on keeps its own remedy.
 fn facade(error: &evergrove::Error) -> Option<String> {
     use evergrove::Error as E;
     let fixed = match error {
@@ -264,7 +265,7 @@ fn store(error: &evergrove::store::Error) -> Option<String> {
         E::Corrupt { .. } => {
             "restore the store from a backup or commit the table again; doctor shows what else is damaged"
         }
-        // A cause of theirs has the remedy.
+        // The cause has the remedy.
         E::Proving { source, .. } => return run(source),
         E::Row { .. } | E::Input(_) | E::Backend { .. } | E::Io { .. } => return None,
     };
@@ -283,7 +284,7 @@ fn backup(error: &BackupError) -> Option<String> {
     Some(fixed.into())
 }
 
-/// What to do about a finding of doctor.
+/// The remedy for a finding of doctor.
 pub(crate) fn repair(repair: Repair) -> &'static str {
     match repair {
         Repair::Done => "nothing is left to do: the database has repaired itself",

@@ -34,7 +34,7 @@ use evergrove::apps::catalog::Catalog;
 
 use crate::args::{Cli, Command, Output};
 
-/// What every command is told.
+/// The flags that every command takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
     pub(crate) format: Output,

@@ -12,7 +12,7 @@ use crate::report::plain;
 
 pub(crate) use crate::command_error::Mistake;
 
-/// From now on panics that the library catches in its database and gives as errors are not shown.
+/// Hides panics that the library catches in its database and returns as errors.
 pub(crate) fn hide_caught_panics() {
     let show = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -22,8 +22,8 @@ pub(crate) fn hide_caught_panics() {
     }));
 }
 
-/// Prints what the parser of the command line says, help or an error, and gives the exit code. It has no arguments yet to read the
-/// form of the output from.
+/// Prints the message of the command line's parser, help or an error, and returns the exit code. Nothing is parsed yet,
+/// so the form of the output comes from the raw arguments.
 pub(crate) fn parser(said: &clap::Error) -> ExitCode {
     let other_build = crate::missing::command(said);
     match &other_build {
@@ -42,23 +42,23 @@ pub(crate) fn parser(said: &clap::Error) -> ExitCode {
             Some(message) => (message.as_str(), crate::missing::REMEDY),
             None => (message, "see --help"),
         };
-        // The exit code says it too.
+        // A failed write is ignored: the exit code also shows the error.
         let _ = crate::report::line(&json!({ "error": message, "help": help, "exit_code": code }));
     }
     ExitCode::from(u8::try_from(code).unwrap_or(ErrorClass::Usage as u8))
 }
 
-/// Prints an error and gives its exit code.
+/// Prints an error and returns its exit code.
 pub(crate) fn report(error: &Error, format: Output) -> ExitCode {
     let CommandError { class, message, remedy, printed } = CommandError::of(error);
     let code = class as u8;
     if let Some(e) = error.chain().find_map(|c| c.downcast_ref::<std::io::Error>())
         && e.kind() == std::io::ErrorKind::BrokenPipe
     {
-        // Whoever read the output has seen enough.
+        // The reader of the output has closed it, so nothing is missing.
         return ExitCode::from(code);
     }
-    // A cause may come from the queue or from a file.
+    // A cause may contain text from the queue or from a file.
     let shown: Vec<_> = message.lines().map(plain).collect();
     eprintln!("error: {}", shown.join("\n"));
     if let Some(remedy) = &remedy {
@@ -69,7 +69,7 @@ pub(crate) fn report(error: &Error, format: Output) -> ExitCode {
         if class == ErrorClass::Refused {
             object["accepted"] = json!(false);
         }
-        // The exit code says it too.
+        // A failed write is ignored: the exit code also shows the error.
         let _ = crate::report::line(&object);
     }
     ExitCode::from(code)

@@ -14,12 +14,12 @@ use flate2::write::GzEncoder;
 use crate::args::RowsArgs;
 use crate::exit::Mistake;
 
-/// Reads a whole file of at most `limit` bytes; `remedy` is for a longer one, of which nothing or no more than that is read.
+/// Reads a whole file of at most `limit` bytes. `remedy` is the advice for a longer file, which is not read to its end.
 pub(crate) fn read(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
     read_or(path, limit, |message| Mistake::usage(message, remedy))
 }
 
-/// As [`read`], of a proof: one that is too long is refused, as every bad proof is.
+/// Like [`read`], for a proof: a file that is too long is refused, like every invalid proof.
 pub(crate) fn read_proof(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
     read_or(path, limit, |message| Mistake::refused(message, remedy))
 }
@@ -32,7 +32,7 @@ fn read_or(path: &Path, limit: u64, mistake: impl Fn(String) -> anyhow::Error) -
     if size > limit {
         return Err(too_long(format!("{size} bytes")));
     }
-    // What is no regular file, or grows, may hold more than its size says.
+    // A file that grows, or that is not a regular file, may have more bytes than its size says.
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).with_context(name)?;
     if bytes.len() as u64 > limit {
@@ -41,13 +41,15 @@ fn read_or(path: &Path, limit: u64, mistake: impl Fn(String) -> anyhow::Error) -
     Ok(bytes)
 }
 
-/// Writes a file in one step: whatever happens, the path holds the whole new content or what it held before. A link stays, and
-/// the file behind it is written. What is no regular file, such as a pipe or a device, is never replaced: the content goes to it.
+/// Writes a file in one step: after any failure, the path has either the whole new content or the old content. A
+/// symbolic link stays, and its target is written. A path that is not a regular file, such as a pipe or a device, is
+/// never replaced: the content is written to it.
 pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     write_together(vec![(path, Box::new(fill))])
 }
 
-/// As [`write`], and nobody but the owner may read a file that is new or takes the place of another one. It survives a crash.
+/// Like [`write`], for a secret: only the owner may read a file that is new or replaces another one. The file survives
+/// a crash.
 pub(crate) fn write_private(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     write_all(vec![(path, Box::new(fill))], true)?;
     if is_special(path) {
@@ -58,19 +60,19 @@ pub(crate) fn write_private(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Resu
     File::open(dir).and_then(|dir| dir.sync_all()).with_context(|| path.display().to_string())
 }
 
-/// What the content of a file is written to.
+/// The destination of a file's content.
 pub(crate) type Out<'a> = dyn Write + Send + 'a;
 
 /// Writes the content of a file.
 pub(crate) type Fill<'a> = Box<dyn FnOnce(&mut Out<'_>) -> Result<()> + 'a>;
 
-/// Writes files as [`write`] does, and lets none take its place before all are complete.
+/// Writes files like [`write`]. No file is replaced before all of them are complete.
 pub(crate) fn write_together(files: Vec<(&Path, Fill<'_>)>) -> Result<()> {
     write_all(files, false)
 }
 
 fn write_all(files: Vec<(&Path, Fill<'_>)>, private: bool) -> Result<()> {
-    // What goes to a pipe does not come back: first the others are complete.
+    // Output to a pipe cannot be taken back, so the regular files are completed first.
     let (special, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| is_special(path));
     let mut complete = Vec::new();
     for (path, fill) in files {
@@ -95,7 +97,7 @@ fn write_all(files: Vec<(&Path, Fill<'_>)>, private: bool) -> Result<()> {
     Ok(())
 }
 
-/// Lets `fill` write to a file, compressed by gzip where the path says so.
+/// Lets `fill` write to a file, compressed by gzip if the path ends in `.gz`.
 pub(crate) fn compressed(path: &Path, out: &mut Out<'_>, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
         return fill(out);
@@ -103,7 +105,7 @@ pub(crate) fn compressed(path: &Path, out: &mut Out<'_>, fill: impl FnOnce(&mut 
     gzip(out, fill)
 }
 
-/// Lets `fill` write to a file that is compressed by gzip.
+/// Lets `fill` write to a file, compressed by gzip.
 pub(crate) fn gzip(out: &mut Out<'_>, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     let mut out = GzEncoder::new(out, Compression::default());
     fill(&mut out)?;
@@ -111,10 +113,10 @@ pub(crate) fn gzip(out: &mut Out<'_>, fill: impl FnOnce(&mut Out<'_>) -> Result<
     Ok(())
 }
 
-/// What a file begins with that is compressed by gzip.
+/// The first bytes of a gzip file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// [`read`] of a file that may be compressed by gzip: the limit is that of its content.
+/// Like [`read`], for a file that may be compressed by gzip. The limit also applies to the decompressed content.
 pub(crate) fn read_text(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
     let mut bytes = read(path, limit, remedy)?;
     if bytes.starts_with(GZIP) {
@@ -131,7 +133,8 @@ pub(crate) fn read_text(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// The error that [`write`] would meet at one of these paths, before the work whose results are to be written.
+/// Fails with the error that [`write`] would meet at one of these paths. Call it before the work that makes the
+/// content.
 pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
     let mut targets = Vec::new();
     for path in paths {
@@ -153,16 +156,16 @@ pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<
     Ok(())
 }
 
-/// True of a pipe, a device, a socket.
+/// True for a pipe, a device or a socket.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
-/// A file under way: taken away unless it has been renamed.
+/// A temporary file, which is removed unless it has been renamed.
 struct Part(PathBuf);
 
 impl Part {
-    /// Beside the file that it is to become.
+    /// A path beside the target.
     fn of(target: &Path) -> Self {
         let mut part = target.as_os_str().to_owned();
         part.push(format!(".{}.part", std::process::id()));
@@ -193,14 +196,14 @@ pub(crate) fn schema(path: &Path) -> Result<Schema> {
     parse_schema(path, read(path, 1 << 24, "check the path: no schema is that long")?)
 }
 
-/// The schema that is written in these bytes of a file.
+/// Parses the schema in these bytes of the file `path`.
 pub(crate) fn parse_schema(path: &Path, bytes: Vec<u8>) -> Result<Schema> {
     let text = String::from_utf8(bytes);
     let text = text.map_err(|_| Mistake::usage(format!("{}: not UTF-8", path.display()), "give a TOML file"))?;
     Schema::from_toml(&text).with_context(|| path.display().to_string())
 }
 
-/// The format that is named, or that the path suggests.
+/// The named format, or the one that the path's extension suggests.
 pub(crate) fn format_of(path: &Path, named: Option<Format>, flag: &str) -> Result<Format> {
     named.or_else(|| Format::from_path(path)).ok_or_else(|| {
         let message = format!("{}: the extension names no format", path.display());
@@ -208,10 +211,10 @@ pub(crate) fn format_of(path: &Path, named: Option<Format>, flag: &str) -> Resul
     })
 }
 
-/// The name of a file that stands for stdin.
+/// The file name that means stdin or stdout.
 pub(crate) const STDIN: &str = "-";
 
-/// The bytes of a file of rows, or of stdin, and how its cells are written.
+/// The bytes of a file of rows, or of stdin, and the form of its cells.
 fn source(path: &Path, rows: &RowsArgs, format: Format) -> Result<Source> {
     if rows.delimiter.is_some() && format != Format::Csv {
         let message = format!("--delimiter: not for {} files", format.name());
@@ -232,8 +235,8 @@ fn source(path: &Path, rows: &RowsArgs, format: Format) -> Result<Source> {
     })
 }
 
-/// The table in a file of rows; without a schema, the one that its content suggests. `index` is the rule for files whose rows
-/// have no positions on the command line.
+/// The table in a file of rows. Without a schema, it is inferred from the content. `index` is the rule for positions if
+/// the command line gives none.
 pub(crate) fn table(path: &Path, rows: &RowsArgs, schema: Option<Schema>, index: IndexSource) -> Result<Table> {
     let format = format_of(path, rows.input_format, "--input-format")?;
     let source = source(path, rows, format)?;

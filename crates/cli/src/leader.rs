@@ -1,4 +1,4 @@
-//! What commands that prove have in common: their configuration, threads, signals, and what they tell of themselves.
+//! Shared parts of the commands that prove: configuration, threads, signals, logs and metrics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::files;
 use crate::logging::{self, Level, Log};
 use crate::report::Report;
 
-/// What this process may use, with keys in the directory that is named.
+/// The configuration of this process, with the keys in this directory.
 ///
 /// # Errors
-/// Where keys cannot be kept in the directory.
+/// If keys cannot be kept in the directory.
 pub(crate) fn config(keys: Option<&Path>) -> Result<Config> {
     let config = Config::from_env();
     let config = Config { keys: keys.map(Path::to_path_buf).or(config.keys.clone()), ..config };
@@ -34,7 +34,7 @@ pub(crate) fn config(keys: Option<&Path>) -> Result<Config> {
 }
 
 impl ProvingArgs {
-    /// What proving may use, with the applications of a catalog. Of the proofs `trace` is told.
+    /// The configuration for proving, with the applications of a catalog. `trace` observes the proofs.
     pub(crate) fn config(&self, catalog: &Catalog, trace: Option<&Trace>) -> Result<Config> {
         let config = config(self.keys.as_deref())?;
         #[cfg(feature = "queue")]
@@ -57,7 +57,7 @@ impl ProvingArgs {
     }
 }
 
-/// The configuration with this machine's figures, which estimates are made from. It says so where they must be measured.
+/// The configuration with this machine's figures, on which estimates are based. Says so if they must be measured now.
 pub(crate) fn measured(config: Config, terminal: Terminal) -> Config {
     config.measured(|| {
         if !terminal.quiet {
@@ -73,20 +73,20 @@ fn observer(trace: Option<&Trace>) -> Option<Arc<dyn Observer>> {
     trace
 }
 
-/// What a leader tells of itself for as long as this is there: a log of errors, spans, and the metrics of `--health`.
+/// The log of errors, the spans and the metrics of `--health`, which live as long as this value.
 pub(crate) struct Watched {
     _log: Log,
     metrics: Metrics,
 }
 
 impl Watched {
-    /// What counts its tasks.
+    /// The metrics of the leader's tasks.
     pub(crate) fn metrics(&self) -> Metrics {
         self.metrics.clone()
     }
 }
 
-/// From now on the process tells of itself what the arguments ask for.
+/// Starts the log and the metrics that the arguments ask for.
 #[cfg_attr(not(feature = "health"), expect(unused_variables, reason = "the flag belongs to a feature"))]
 pub(crate) fn watched(args: &ProvingArgs, config: &Config, terminal: Terminal) -> Result<Watched> {
     let _log = logging::start(Level::Error, terminal.format);
@@ -109,7 +109,8 @@ pub(crate) fn watched(args: &ProvingArgs, config: &Config, terminal: Terminal) -
     Ok(Watched { _log, metrics: Metrics::new(&mut Default::default()) })
 }
 
-/// A token that SIGTERM and SIGINT use: of workers' jobs none stays in the queue, and proofs that this process is making are finished and kept.
+/// A token that SIGTERM and SIGINT cancel. With workers, no job of this run stays in the queue. Otherwise the proofs
+/// that this process is making are finished and kept.
 #[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "there are no workers"))]
 pub(crate) fn cancel(config: &Config) -> Result<Cancel> {
     let cancel = Cancel::new();
@@ -130,19 +131,19 @@ pub(crate) fn cancel(config: &Config) -> Result<Cancel> {
     Ok(cancel)
 }
 
-/// What a shell says of a program that a signal ended.
+/// The exit code by which shells report a program that a signal ended.
 const INTERRUPTED: i32 = 130;
 
-/// Gives the process as many threads as are asked for, or as there are cores, and says how many.
+/// Gives the process the requested number of threads, or one for each core, and returns their number.
 pub(crate) fn threads(asked: Option<u16>) -> usize {
     let available = std::thread::available_parallelism().map_or(1, Into::into);
     let threads = asked.map_or(available, usize::from);
-    // A second call keeps the first pool, which a process with one command does not meet.
+    // A second call would keep the first pool, but a process runs only one command.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     threads
 }
 
-/// A record of all proofs of this run, where `--timings` asks for it.
+/// A record of all proofs of this run, if `--timings` asks for it.
 pub(crate) fn trace(args: &ProvingArgs) -> Option<Trace> {
     let start = Instant::now();
     args.timings.is_some().then(|| Trace::new(move || start.elapsed()))

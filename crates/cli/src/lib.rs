@@ -1,7 +1,7 @@
 //! The `evergrove` command: wiring between arguments, the library and the terminal.
 //!
-//! The binary `evergrove` is [`main`] with the standard catalog. A program with applications of its own is [`main`] with a catalog that has
-//! them as well: all commands, the service and the workers of that program know them.
+//! The binary `evergrove` is [`main`] with the standard catalog. A program with its own applications calls [`main`]
+//! with a catalog that has them as well. All commands, the service and the workers of that program then know them.
 //!
 //! ```no_run
 //! use evergrove::apps::catalog::Catalog;
@@ -48,7 +48,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use evergrove::apps::catalog::Catalog;
 
-/// Runs the command that the arguments of this process name, with the applications of a catalog, and gives its exit code.
+/// Runs the command that the arguments of this process name, with the applications of a catalog. Returns the exit code.
 pub fn main(catalog: Catalog) -> ExitCode {
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,

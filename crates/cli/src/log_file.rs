@@ -14,24 +14,25 @@ use crate::files::STDIN;
 /// The log of requests in a file, or on stdout for `-`.
 pub(crate) fn start(path: &Path) -> Result<AccessLog> {
     let log = match path == Path::new(STDIN) {
-        // A file of its own: a line that nobody takes must not hold the lock of stdout, which the end of the process needs.
+        // A file of its own: a write that blocks must not hold the lock of stdout, which the end of the process needs.
         true => io::stdout().as_fd().try_clone_to_owned().and_then(|stdout| AccessLog::new(File::from(stdout))),
         false => LogFile::open(path).and_then(AccessLog::new),
     };
     log.with_context(|| format!("--access-log {}", path.display()))
 }
 
-/// A file that lines are appended to. Where its path leads to another file or none, since it was moved away, the next line goes to a new file.
+/// A file to which lines are appended. If the path leads to another file or to none, because the file was moved, the
+/// next line goes to a new file.
 struct LogFile {
     path: PathBuf,
     file: File,
-    /// The next byte begins a line: only there the file changes, so that no line is in two files.
+    /// True if the next byte begins a line. The file changes only there, so no line is split over two files.
     at_line: bool,
 }
 
 impl LogFile {
     fn open(path: &Path) -> io::Result<Self> {
-        // Names of callers and their addresses are not for every user of the machine.
+        // Not every user of the machine may see the names and addresses of callers.
         let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path)?;
         Ok(Self { path: path.into(), file, at_line: true })
     }
@@ -48,7 +49,7 @@ impl Write for LogFile {
             *self = Self::open(&self.path)?;
         }
         let written = self.file.write(line);
-        // After an error the rest of the line does not come.
+        // After an error, the rest of the line does not follow.
         self.at_line = written.as_ref().map_or(true, |n| line[..*n].last().is_none_or(|last| *last == b'\n'));
         written
     }
@@ -72,18 +73,18 @@ mod tests {
         log.write_all(b"2\n").unwrap();
         log.write_all(b"3\n").unwrap();
         assert_eq!((std::fs::read(&moved).unwrap(), std::fs::read(&path).unwrap()), (b"1\n".into(), b"2\n3\n".into()));
-        // One that was cut to nothing, as by `copytruncate`.
+        // The file was truncated, as by `copytruncate`.
         File::create(&path).unwrap();
         log.write_all(b"4\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"4\n");
-        // A line stays in one file, also if it is written in parts.
+        // A line stays in one file, even if it is written in parts.
         log.write_all(b"half").unwrap();
         std::fs::rename(&path, &moved).unwrap();
         log.write_all(b" and half\n").unwrap();
         assert_eq!(std::fs::read(&moved).unwrap(), b"4\nhalf and half\n");
         log.write_all(b"next\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"next\n");
-        // No file can be made: lines fail until one can.
+        // No file can be created: lines fail until this is possible again.
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(log.write_all(b"5\n").is_err());
@@ -91,7 +92,7 @@ mod tests {
         log.write_all(b"6\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"6\n");
         drop(log);
-        // A new start appends.
+        // A restart appends.
         LogFile::open(&path).unwrap().write_all(b"7\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"6\n7\n");
     }

@@ -1,5 +1,5 @@
-//! The log of commands that run for long: on stderr, as text for people or as one JSON object a line; and spans to a collector of
-//! OpenTelemetry.
+//! The log of long-running commands on stderr, as text for people or as one JSON object per line, and spans for an
+//! OpenTelemetry collector.
 
 use std::io::IsTerminal;
 
@@ -11,7 +11,7 @@ use tracing_subscriber::{Layer, fmt};
 
 use crate::args::Output;
 
-/// The variable that says where the collector is, by OpenTelemetry's own rules.
+/// The variable with the address of the collector, as OpenTelemetry defines it.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 /// How much is logged.
@@ -34,7 +34,7 @@ impl From<Level> for LevelFilter {
     }
 }
 
-/// The log of this process. What is on its way to a collector is sent when it is dropped.
+/// The log of this process. Dropping it sends the spans that are queued for a collector.
 #[must_use]
 pub(crate) struct Log(#[cfg(feature = "otlp")] Option<opentelemetry_sdk::trace::SdkTracerProvider>);
 
@@ -54,7 +54,7 @@ pub(crate) fn start(level: Level, format: Output) -> Log {
         let provider = if endpoint { collector() } else { None };
         let layer = provider.as_ref().map(|provider| {
             use opentelemetry::trace::TracerProvider;
-            // For spans that say themselves when they began.
+            // For spans that set their own start time.
             opentelemetry::global::set_tracer_provider(provider.clone());
             let tracer = provider.tracer("evergrove");
             tracing_opentelemetry::layer().with_tracer(tracer).with_filter(LevelFilter::INFO)
@@ -74,13 +74,13 @@ pub(crate) fn start(level: Level, format: Output) -> Log {
     }
 }
 
-/// Sends spans to the collector that the environment names, in batches, by protobuf over HTTP.
+/// Sends spans to the collector that the environment names: in batches, as protobuf over HTTP.
 #[cfg(feature = "otlp")]
 fn collector() -> Option<opentelemetry_sdk::trace::SdkTracerProvider> {
     use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
     use opentelemetry_sdk::Resource;
     use opentelemetry_sdk::trace::SdkTracerProvider;
-    // The HTTP client asks for a provider of TLS, whether it is used or not. An error says that there is one already.
+    // The HTTP client needs a TLS provider even if it does not use TLS. An error means that one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary).build() {
         Ok(exporter) => {
@@ -88,7 +88,7 @@ fn collector() -> Option<opentelemetry_sdk::trace::SdkTracerProvider> {
             Some(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
         }
         Err(e) => {
-            // The log is not there yet, and nothing else depends on the collector.
+            // The log does not exist yet, and nothing else depends on the collector.
             eprintln!("warning: no spans are sent to {ENDPOINT}: {e}");
             None
         }

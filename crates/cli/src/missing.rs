@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Commands by the feature that has them, with what they do. A command is here whether or not this build has it.
+/// Optional commands: name, feature, whether this build has it, and purpose.
 const OPTIONAL: [(&str, &str, bool, &str); 4] = [
     ("serve", "serve", cfg!(feature = "serve"), "take changes over HTTP and keep every batch proven"),
     ("worker", "queue", cfg!(feature = "queue"), "make proofs for leaders elsewhere"),
@@ -10,7 +10,7 @@ const OPTIONAL: [(&str, &str, bool, &str); 4] = [
     ("lab", "lab", cfg!(feature = "lab"), "models of proving hardware"),
 ];
 
-/// Other parts, by their features.
+/// Other optional parts: feature, whether this build has it, and purpose.
 const PARTS: [(&str, bool, &str); 4] = [
     ("parquet", cfg!(feature = "parquet"), "tables in Parquet files"),
     ("queue", cfg!(feature = "queue"), "--engine and --objects: proofs by workers"),
@@ -18,10 +18,10 @@ const PARTS: [(&str, bool, &str); 4] = [
     ("otlp", cfg!(feature = "otlp"), "spans to a collector of OpenTelemetry"),
 ];
 
-/// How to get all of them.
+/// How to get all commands and parts.
 pub(crate) const REMEDY: &str = "install a build with every feature: make install";
 
-/// What the help says of commands and parts that this build lacks; nothing where it lacks none.
+/// The text of the help about commands and parts that this build lacks. Empty if it has all.
 pub(crate) fn text() -> String {
     let mut lines = Vec::new();
     for (command, feature, _, about) in OPTIONAL.iter().filter(|(_, _, there, _)| !there) {

@@ -18,7 +18,7 @@ use crate::report::{count, plain, seconds};
 /// Time between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Progress of something that is counted.
+/// Progress of a count.
 pub(crate) struct Counter {
     noun: &'static str,
     total: Option<u64>,
@@ -47,7 +47,7 @@ impl Counter {
         Self { noun, total, bar, plain, done: Cell::new(0), started: now, last_line: Cell::new(now) }
     }
 
-    /// One more is done.
+    /// Counts one more.
     pub(crate) fn step(&self) {
         self.done.set(self.done.get() + 1);
         if let Some(bar) = &self.bar {
@@ -72,14 +72,14 @@ impl Counter {
         }
     }
 
-    /// Says more behind the bar.
+    /// Shows a text behind the bar.
     fn say(&self, text: String) {
         if let Some(bar) = &self.bar {
             bar.set_message(text);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -87,7 +87,7 @@ impl Counter {
     }
 }
 
-/// A tree of proofs, by the kinds of its nodes: how many are made, and how many are being made.
+/// The proofs of a tree by the kinds of its nodes: the numbers of proofs made and being made.
 #[derive(Debug, Default)]
 struct Tree {
     kinds: BTreeMap<&'static str, Nodes>,
@@ -148,13 +148,13 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
-    /// Progress that goes to `metrics`, and to `trace` as well, where there is one.
+    /// Progress that also updates `metrics`, and `trace` if it is given.
     pub(crate) fn new(quiet: bool, trace: Option<Trace>, metrics: Metrics) -> Self {
         let (counter, started, tree, watch) = Default::default();
         Self { quiet, counter, trace, started, tree, metrics, watch }
     }
 
-    /// Takes note of an event of the batch.
+    /// Records an event of the batch.
     pub(crate) fn event(&self, batch: &str, event: &Event<'_>) {
         self.note(batch, event);
         let mut watch = self.watch.borrow_mut();
@@ -213,7 +213,7 @@ impl Proofs {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         if let Some(counter) = self.counter.borrow_mut().take() {
             counter.finish();

@@ -16,9 +16,9 @@ use evergrove::jobs::objects::Objects;
 use crate::exit::Mistake;
 use crate::files;
 
-/// Largest file of certificates: those that systems trust take a quarter of it.
+/// Greatest size of a file of certificates in bytes. The certificates that a system trusts take a quarter of it.
 const CA_BYTES: u64 = 1 << 20;
-/// Pause between two looks at the depth of the queue, and how long one may take.
+/// Pause between two looks at the depth of the queue, and the time limit of each look.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Which queue of a Redis server, and how to get in.
@@ -56,8 +56,8 @@ impl QueueArgs {
     }
 }
 
-/// Counts the tasks and the workers of the queue every two seconds, on a thread that lives as long as the process. Gives what
-/// says whether the queue answers.
+/// Counts the tasks and the workers of the queue every two seconds, on a thread that lives as long as the process. The
+/// returned flag says whether the queue answers.
 pub(crate) fn watch(config: Config, metrics: Metrics) -> Result<Arc<AtomicBool>> {
     let answers = Arc::new(AtomicBool::new(true));
     let told = answers.clone();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::args::Output;
 
-/// The result of a command: named values, in the order in which people want to read them.
+/// The result of a command: named values, in the order for people.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     items: Vec<Item>,
@@ -21,7 +21,7 @@ enum Item {
 }
 
 impl Report {
-    /// A value, shown under its name with spaces for underscores.
+    /// Adds a value. People see it under its key, with spaces for underscores.
     pub(crate) fn add(&mut self, key: &'static str, value: impl Into<Value>) {
         let value = value.into();
         let text = match &value {
@@ -32,17 +32,17 @@ impl Report {
         self.items.push(Item::Field { key, value, text: Some(text) });
     }
 
-    /// A value that people read in another form.
+    /// Adds a value that people see in another form.
     pub(crate) fn add_as(&mut self, key: &'static str, value: impl Into<Value>, text: impl Into<String>) {
         self.items.push(Item::Field { key, value: value.into(), text: Some(text.into()) });
     }
 
-    /// A value for programs.
+    /// Adds a value for programs only.
     pub(crate) fn hidden(&mut self, key: &'static str, value: impl Into<Value>) {
         self.items.push(Item::Field { key, value: value.into(), text: None });
     }
 
-    /// Lines for people.
+    /// Adds lines for people only.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.items.push(Item::Note(text.into()));
     }
@@ -50,7 +50,7 @@ impl Report {
     /// Prints the report.
     ///
     /// # Errors
-    /// When stdout does not take it.
+    /// If stdout cannot be written.
     pub(crate) fn print(self, format: Output) -> Result<()> {
         match format {
             Output::Json => line(&self.object()),
@@ -89,8 +89,8 @@ impl Report {
     }
 }
 
-/// Text that others have a hand in, such as the cause of a failure in the queue, without anything that a terminal would act on:
-/// control characters, ends of lines and changes of direction are shown as `\u{..}`.
+/// Text that others may have chosen, such as the cause of a failure in the queue, made safe for a terminal: control
+/// characters, line ends and changes of direction are shown as `\u{..}`.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         c.is_control()
@@ -112,15 +112,15 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
 /// Prints a JSON object in one line.
 ///
 /// # Errors
-/// When stdout does not take it.
+/// If stdout cannot be written.
 pub(crate) fn line(value: &Value) -> Result<()> {
     text(&format!("{value}\n"))
 }
 
-/// Prints text. A reader that is gone has seen enough.
+/// Prints text. It is not an error if the reader has closed stdout.
 ///
 /// # Errors
-/// When stdout does not take it.
+/// If stdout cannot be written.
 pub(crate) fn text(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -144,7 +144,8 @@ pub(crate) fn size(bytes: u64) -> String {
     if unit == "bytes" { format!("{bytes} bytes") } else { format!("{value:.1} {unit}") }
 }
 
-/// A duration for people: `999 ms`, `59.9 s`, `59 min 59 s`, `3 h 07 min`. It is rounded first, so that no part reaches the next unit.
+/// A duration for people: `999 ms`, `59.9 s`, `59 min 59 s`, `3 h 07 min`. It is rounded first, so no part reaches the
+/// next unit.
 pub(crate) fn seconds(seconds: f64) -> String {
     let (milliseconds, tenths, whole) =
         ((seconds * 1000.0).round() as u64, (seconds * 10.0).round() as u64, seconds.round() as u64);
@@ -159,7 +160,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// A number and its noun.
+/// A number and its noun, which gets an `s` unless the number is 1.
 pub(crate) fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! What was proven, and what would be, as fields of a report.
+//! Proven batches and estimates as fields of a report.
 
 use evergrove::Backend;
 use evergrove::commit::BackendSpec;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::report::{Report, count, seconds, size};
 
-/// What a scheme's proofs without and with children are called.
+/// The names of a scheme's proofs without and with children.
 fn nouns(scheme: Scheme) -> [&'static str; 2] {
     match scheme {
         Scheme::Evergrove | Scheme::Selected | Scheme::Complete => ["bucket", "merge"],
@@ -17,7 +17,7 @@ fn nouns(scheme: Scheme) -> [&'static str; 2] {
     }
 }
 
-/// What was proven, as the fields of a report.
+/// Adds a proven batch.
 pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds: f64) {
     let (buckets, merges) = (batch.buckets, batch.merges);
     report.add("batch", batch.name.clone());
@@ -54,7 +54,7 @@ pub(crate) fn add_batch(report: &mut Report, batch: &BatchReport, proof_seconds:
     add_bits(report, &batch.backend);
 }
 
-/// The scheme, which text names where it is not ours.
+/// Adds the scheme. People see it only if it is not the default one.
 pub(crate) fn add_scheme(report: &mut Report, scheme: Scheme) {
     if scheme == Scheme::default() {
         report.hidden("scheme", scheme.name());
@@ -63,12 +63,12 @@ pub(crate) fn add_scheme(report: &mut Report, scheme: Scheme) {
     }
 }
 
-/// The soundness numbers of a backend's proofs.
+/// Adds the soundness of a backend's proofs.
 pub(crate) fn add_bits(report: &mut Report, backend: &BackendSpec) {
     bits(report, &backend.choice.name, backend.choice.profile, backend.class);
 }
 
-/// The three soundness numbers; a backend that shows everything has none.
+/// Adds the three soundness numbers. A backend that executes everything again has none.
 pub(crate) fn bits(report: &mut Report, backend: &str, profile: Profile, class: HeightClass) {
     if !backend.parse().is_ok_and(Backend::is_succinct) {
         for key in ["bits_unique_decoding", "bits_johnson", "bits_conjectured"] {
@@ -81,7 +81,7 @@ pub(crate) fn bits(report: &mut Report, backend: &str, profile: Profile, class: 
     add_soundness(report, soundness::bits(profile, class));
 }
 
-/// Three numbers of bits.
+/// Adds soundness numbers, rounded to a tenth of a bit.
 pub(crate) fn add_soundness(report: &mut Report, bits: SoundnessBits) {
     let mut add = |key, bits: f64, how: &str| {
         let rounded = (bits * 10.0).round() / 10.0;
@@ -92,7 +92,7 @@ pub(crate) fn add_soundness(report: &mut Report, bits: SoundnessBits) {
     add("bits_conjectured", bits.conjectured, "conjectured, random words");
 }
 
-/// An estimate as the fields of a report.
+/// Adds an estimate.
 pub(crate) fn add_estimate(report: &mut Report, estimate: &BatchEstimate) {
     report.add("batch", estimate.name.clone());
     report.add("members", estimate.members);
@@ -121,14 +121,14 @@ pub(crate) fn add_estimate(report: &mut Report, estimate: &BatchEstimate) {
     report.add_as("disk_bytes", estimate.disk_bytes, format!("about {}", size(estimate.disk_bytes)));
 }
 
-/// An estimate as an object.
+/// An estimate as a JSON object.
 pub(crate) fn estimate_object(estimate: &BatchEstimate) -> Value {
     let mut report = Report::default();
     add_estimate(&mut report, estimate);
     report.object()
 }
 
-/// A result as an object.
+/// A proven batch as a JSON object.
 pub(crate) fn batch_object(batch: &BatchReport) -> Value {
     json!({
         "batch": batch.name, "members": batch.members, "canonical_digest": batch.canonical.to_string(),

@@ -7,10 +7,10 @@ use evergrove::jobs::Cancel;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What a shell says of a program that a signal ended.
+/// The exit code by which shells report a program that a signal ended.
 const INTERRUPTED: i32 = 130;
 
-/// From now on the first SIGTERM or SIGINT uses `stop`, and a second one ends the process at once.
+/// From now on the first SIGTERM or SIGINT cancels `stop`, and a second one ends the process at once.
 pub(crate) fn stop_on_signals(stop: &Cancel) -> Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build().context("signals")?;
     let registered = runtime.block_on(async {
@@ -29,7 +29,7 @@ pub(crate) fn stop_on_signals(stop: &Cancel) -> Result<()> {
         }
         std::process::exit(INTERRUPTED)
     };
-    // It waits for as long as the process lives.
+    // The thread waits for as long as the process lives.
     thread::Builder::new().name("signals".into()).spawn(wait).context("signals")?;
     Ok(())
 }

@@ -9,10 +9,10 @@ use opentelemetry::{KeyValue, global};
 use tracing::info_span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// Makes a span `proof` of every proof, within the task that it is made for, and within it one of each step: its name is the
-/// phase. Where no collector is named, nothing comes of them.
+/// Makes a span `proof` for every proof, within the span of its task, and in it a span for each step, with the name of
+/// the phase. Without a collector, the spans go nowhere.
 pub(crate) struct Spans {
-    /// Is told of the same.
+    /// Another observer of the same proofs.
     pub(crate) next: Option<Arc<dyn Observer>>,
 }
 
@@ -23,7 +23,7 @@ impl Observer for Spans {
         let mut next = self.next.as_ref().map(|next| next.proof(name, rows));
         let mut last = SystemTime::now();
         Box::new(move |step| {
-            // The proof's span ends with this closure.
+            // The span of the proof ends with this closure.
             let _proof = &proof;
             let now = SystemTime::now();
             let number = |name, value: u64| KeyValue::new(name, i64::try_from(value).unwrap_or(i64::MAX));

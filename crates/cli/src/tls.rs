@@ -13,13 +13,13 @@ use crate::exit::Mistake;
 use crate::files;
 use crate::watch::watch;
 
-/// Longest file of certificates, and longest file of a key.
+/// Greatest size of a file of certificates or of a key, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// How long a start waits for the other file where certificate and key do not fit: somebody may be writing them.
+/// Time before a start reads the files again if certificate and key do not match: somebody may be writing them.
 const SECOND_LOOK: Duration = Duration::from_secs(2);
 
-/// The certificates and the key of two files, which are read again when they change.
+/// The certificates and the key in two files, which are read again when they change.
 pub(crate) fn start(cert: &Path, key: &Path) -> Result<Tls> {
     let mut bytes = read(cert, key)?;
     if matches!(Tls::new(&bytes[0], &bytes[1]), Err(TlsError::Pair(_))) {
@@ -84,7 +84,7 @@ fn pair(cert: &Path, key: &Path, [certificates, secret]: &[Vec<u8>; 2]) -> Resul
     })
 }
 
-/// Logs until when the certificate is valid, whether it is valid now, and who else may read the key.
+/// Logs the end of the certificate. Warns if the certificate is not valid now, or if other users may read the key.
 fn tell(tls: &Tls, key: &Path) {
     let expires = format_timestamp(tls.expires().saturating_mul(1_000_000));
     tracing::info!(expires, "certificate");
@@ -120,7 +120,7 @@ mod tests {
         }
         take(&held, &paths, &bytes(&longer)).unwrap();
         assert_eq!(held.expires(), made(&longer).expires());
-        // Without a valid one the new one is as good.
+        // Another expired certificate may replace an expired one.
         let held = made(&over);
         take(&held, &paths, &bytes(&over_too)).unwrap();
         assert_eq!(held.expires(), made(&over_too).expires());

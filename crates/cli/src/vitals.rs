@@ -1,4 +1,4 @@
-//! What a worker or a leader tells of itself while it works: health and metrics.
+//! Health and metrics of a worker or a leader while it works.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 #[cfg(feature = "queue")]
 use crate::queue;
 
-/// A process's metrics, and whether it takes work.
+/// The metrics of a process, and whether it accepts work.
 #[derive(Clone)]
 pub(crate) struct Vitals {
     metrics: Metrics,
@@ -27,7 +27,7 @@ pub(crate) struct Vitals {
 #[derive(Default)]
 struct State {
     ready: AtomicBool,
-    /// Whether the queue answers, where that is watched.
+    /// Whether the queue answers, if it is watched.
     #[cfg(feature = "queue")]
     queue: OnceLock<Arc<AtomicBool>>,
 }
@@ -46,7 +46,7 @@ impl State {
 }
 
 impl Vitals {
-    /// Vitals at zero, which are told at `addr` from now on where there is one. Gives the address that was taken.
+    /// Vitals that start at zero. If `addr` is given they are served there, and the address that was bound is returned.
     pub(crate) fn new(
         addr: Option<SocketAddr>,
         #[cfg(feature = "queue")] queue: Option<&Config>,
@@ -59,7 +59,7 @@ impl Vitals {
                 let taken = answer(addr, health)?;
                 #[cfg(feature = "queue")]
                 if let Some(queue) = queue {
-                    // Nobody has set it before.
+                    // The cell is still empty, so this does not fail.
                     let _ = state.queue.set(queue::watch(queue.clone(), metrics.clone())?);
                 }
                 Some(taken)
@@ -69,17 +69,17 @@ impl Vitals {
         Ok((Self { metrics, state }, taken))
     }
 
-    /// What counts.
+    /// The metrics that the process updates.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// The process takes work from now on, or no more.
+    /// Sets whether the process accepts work.
     pub(crate) fn set_ready(&self, ready: bool) {
         self.state.ready.store(ready, Ordering::Relaxed);
     }
 
-    /// Takes note of an event of a worker.
+    /// Records an event of a worker.
     #[cfg(feature = "queue")]
     pub(crate) fn note(&self, event: &WorkerEvent<'_>) {
         match event {
@@ -96,7 +96,8 @@ impl Vitals {
     }
 }
 
-/// Answers `/healthz`, `/readyz` and `/metrics` at `addr`, on a thread that lives as long as the process. Gives the address.
+/// Answers `/healthz`, `/readyz` and `/metrics` at `addr`, on a thread that lives as long as the process. Returns the
+/// bound address.
 fn answer(addr: SocketAddr, what: Health) -> Result<SocketAddr> {
     let failed = || format!("--health {addr}");
     let runtime = Builder::new_current_thread().enable_all().build().with_context(failed)?;

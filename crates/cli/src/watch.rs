@@ -1,16 +1,16 @@
-//! Files that a service takes again when they change.
+//! Files that a service reads again when they change.
 
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Pause between two looks.
+/// Pause between two reads.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Reads every two seconds and hands what has changed since `last` to `take`, on a thread that lives as long as the process. What cannot be
-/// read or taken changes nothing, and nor does what is not the same at two looks: somebody may be writing it. The log then says why `what`
-/// stay as they were.
+/// Reads every two seconds, on a thread that lives as long as the process, and passes new content to `take`. New
+/// content must be the same at two reads, because somebody may be writing it. If `read` or `take` fails, the old
+/// content stays in use, and the log says why. `what` is the name of the content in the log.
 pub(crate) fn watch<T: PartialEq + Send + 'static>(
     what: &'static str,
     mut last: T,
@@ -25,7 +25,7 @@ pub(crate) fn watch<T: PartialEq + Send + 'static>(
                 if read == last {
                     seen = None;
                 } else if seen.as_ref() == Some(&read) {
-                    // What is not taken is tried again at the next look: a certificate may become valid.
+                    // If `take` fails, it is tried again after the next read: a certificate may become valid.
                     take(&read)?;
                     (last, seen) = (read, None);
                     tracing::info!("{what} are those of the changed file");
@@ -37,7 +37,7 @@ pub(crate) fn watch<T: PartialEq + Send + 'static>(
             match outcome {
                 Ok(()) => said.clear(),
                 Err(e) => {
-                    // A file that is missing for long is told once.
+                    // A repeated error, such as a missing file, is logged once.
                     let error = format!("{e:#}");
                     if error != said {
                         tracing::warn!(error, "{what} stay as they were");

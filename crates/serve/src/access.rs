@@ -1,4 +1,4 @@
-//! The log of requests: who asked for what, when, and what became of it.
+//! The log of requests: caller, request, time and outcome.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -26,43 +26,44 @@ use tokio::sync::oneshot;
 use crate::problem::Problem;
 use crate::service::Shared;
 
-/// Lines that wait to be written. Further ones are dropped, so that a full disk or a pipe that nobody reads holds up no request.
+/// Greatest number of lines that wait to be written. Further lines are dropped, so a full disk or a blocked pipe delays
+/// no request.
 const WAITING: usize = 4096;
-/// What a line shows of a path.
+/// Greatest number of bytes of a path in a line.
 const PATH_BYTES: usize = 256;
 /// How long a service that ends waits for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(5);
-/// The header with the name of a request.
+/// The header with the id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The longest name that a caller can give to a request.
+/// Greatest number of bytes of an id that a caller gives.
 const REQUEST_ID_BYTES: usize = 64;
 
-/// Where a line for each request goes, as a JSON object. Clones are the same log.
+/// The log of requests, one JSON object per line. Clones share the log.
 ///
 /// ```text
 /// {"time":"2026-05-04T03:02:01.123Z","request_id":"6f0c..","peer":"10.0.0.7:40112","token":"ann","method":"POST",
 ///  "path":"/v1/changes","status":200,"bytes":117,"seconds":0.012,"epoch":8,"changes":3}
 /// ```
 ///
-/// Lines have no token, no query and no row. A line is written when its answer has ended; one without `status` is of a request whose
-/// caller went before the answer.
+/// Lines contain no token, no query and no row. A line is written after its answer has ended. A line without `status`
+/// means that the caller disconnected before the answer.
 #[derive(Clone)]
 pub struct AccessLog(Arc<Inner>);
 
 struct Inner {
-    /// `None` at the end of the service.
+    /// `None` once the service ends.
     lines: Mutex<Option<SyncSender<Vec<u8>>>>,
     losses: Arc<Losses>,
-    /// Lines that were taken and are not written yet.
+    /// Number of lines in the queue that are not written yet.
     waiting: Arc<AtomicUsize>,
     written: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
-/// Lines that are lost, of which the service's log names the first one.
+/// Lost lines. The log of the service reports the first one.
 #[derive(Default)]
 struct Losses {
     dropped: Counter,
-    /// Set from the first line that is dropped until lines are written and none waits.
+    /// Set by the first dropped line. Cleared when the queue is empty and the last write succeeded.
     told: AtomicBool,
 }
 
@@ -82,10 +83,10 @@ impl Losses {
 }
 
 impl AccessLog {
-    /// A log that is written to `out` on a thread of its own, each line with one call where `out` takes it whole.
+    /// A log that its own thread writes to `out`, each line with one call if `out` accepts the whole line.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot start a thread.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Self> {
         let (lines, queue) = sync_channel(WAITING);
         let (end, written) = oneshot::channel();
@@ -93,19 +94,20 @@ impl AccessLog {
         let (lost, left) = (losses.clone(), waiting.clone());
         thread::Builder::new().name("access-log".into()).spawn(move || {
             write_all(out, &queue, &lost, &left);
-            // Without a receiver nobody waits.
+            // An error means that nobody waits.
             let _ = end.send(());
         })?;
         let (lines, written) = (Mutex::new(Some(lines)), Mutex::new(Some(written)));
         Ok(Self(Arc::new(Inner { lines, losses, waiting, written })))
     }
 
-    /// Lines that are not written yet. After the service has ended these are lines that its log could not write within 5 seconds.
+    /// Number of lines that are not written yet. After the service has ended, these could not be written within 5
+    /// seconds.
     pub fn waiting(&self) -> usize {
         self.0.waiting.load(Ordering::Relaxed)
     }
 
-    /// Counts the lines that could not be written.
+    /// Counts dropped lines.
     pub(crate) fn dropped(&self) -> &Counter {
         &self.0.losses.dropped
     }
@@ -113,7 +115,7 @@ impl AccessLog {
     fn put(&self, line: Vec<u8>) {
         let cause = match lock(&self.0.lines).as_ref() {
             Some(lines) => {
-                // Before the line is sent: the writer takes it off again.
+                // Counted before the line is sent, because the writer subtracts it.
                 self.0.waiting.fetch_add(1, Ordering::Relaxed);
                 match lines.try_send(line) {
                     Ok(()) => return,
@@ -131,12 +133,12 @@ impl AccessLog {
         self.0.losses.lose(&cause);
     }
 
-    /// Takes no more lines, and waits a while until those that wait are written.
+    /// Accepts no more lines, and waits at most [`LAST_LINES`] until the queue is written.
     pub(crate) async fn finish(&self) {
         drop(lock(&self.0.lines).take());
         let written = lock(&self.0.written).take();
         if let Some(written) = written {
-            // What is not written by then is lost.
+            // Lines that are not written by then are lost.
             if tokio::time::timeout(LAST_LINES, written).await.is_err() {
                 tracing::warn!(
                     lines = self.waiting(),
@@ -154,13 +156,13 @@ impl fmt::Debug for AccessLog {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each holder leaves the value whole.
+    // Every holder of the lock leaves the value valid, so poisoning is ignored.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes lines until the log takes no more. One that fails is dropped and counted.
+/// Writes lines until the log accepts no more. A line that cannot be written is dropped and counted.
 fn write_all(mut out: impl Write, queue: &Receiver<Vec<u8>>, losses: &Losses, waiting: &AtomicUsize) {
-    // A part of a line is there without its end, and the last line failed.
+    // `torn`: the output ends in the middle of a line. `failed`: the last line failed.
     let (mut torn, mut failed) = (false, false);
     loop {
         let next = match queue.try_recv() {
@@ -197,22 +199,22 @@ fn write_all(mut out: impl Write, queue: &Receiver<Vec<u8>>, losses: &Losses, wa
     }
 }
 
-/// Who opened a connection.
+/// The address that opened a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// The epoch that the changes of a request are part of.
+/// The epoch with the changes of a request.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Made {
     epoch: u64,
     changes: u64,
-    /// It had been made before.
+    /// True if the request had been made before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replayed: bool,
 }
 
-/// What is known of a request. Its line is written when nobody holds it any more: the answer, and the changes, which may be made after
-/// their caller has gone.
+/// The record of a request. Dropping the last reference writes its line. The answer holds a reference, and so do the
+/// changes, which may be committed after their caller has disconnected.
 pub(crate) struct Record {
     log: AccessLog,
     started: Instant,
@@ -233,7 +235,7 @@ struct Rest {
     made: Option<Made>,
 }
 
-/// A line.
+/// A line of the log.
 #[derive(Serialize)]
 struct Line<'a> {
     time: &'a str,
@@ -253,7 +255,7 @@ struct Line<'a> {
 impl Record {
     fn new(log: &AccessLog, request: &Request, id: &str) -> Self {
         let path = request.uri().path();
-        // Of ASCII alone: a caller may send others, which this cuts at the start of a character.
+        // A path should be ASCII, but a caller may send other characters: cut between characters.
         let end = (0..=PATH_BYTES.min(path.len())).rev().find(|at| path.is_char_boundary(*at)).unwrap_or(0);
         let method = request.method().as_str();
         Self {
@@ -262,19 +264,19 @@ impl Record {
             time: SystemTime::now(),
             id: id.into(),
             peer: request.extensions().get::<Peer>().map(|peer| peer.0),
-            // Callers may invent long ones.
+            // A caller may invent a long method.
             method: method.get(..16).unwrap_or(method).into(),
             path: path[..end].into(),
             rest: Mutex::default(),
         }
     }
 
-    /// Names the token that the caller has shown.
+    /// Sets the name of the token that the caller has shown.
     pub(crate) fn set_token(&self, name: String) {
         lock(&self.rest).token = Some(name);
     }
 
-    /// Its changes are committed.
+    /// Records that the changes of the request are committed.
     pub(crate) fn committed(&self, epoch: u64, changes: u64, replayed: bool) {
         lock(&self.rest).made = Some(Made { epoch, changes, replayed });
     }
@@ -296,14 +298,14 @@ impl Drop for Record {
             seconds: rest.ended.unwrap_or_else(|| self.started.elapsed()).as_micros() as f64 / 1e6,
             made: rest.made,
         };
-        // Our own type: it does not fail.
+        // Our own type, so this does not fail.
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
         line.push(b'\n');
         self.log.put(line);
     }
 }
 
-/// A time in UTC with three decimals, also where they are zero.
+/// Microseconds since 1970 as a time in UTC with three decimals, even if they are zero.
 fn time_of(micros: i64) -> String {
     let mut text = format_timestamp(micros);
     if micros % 1_000_000 == 0 {
@@ -312,7 +314,7 @@ fn time_of(micros: i64) -> String {
     text
 }
 
-/// Names every request, also in its answer, and writes the line of each.
+/// Gives each request an id, which its answer has too, and writes its line.
 pub(crate) async fn note(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let id = given_id(request.headers()).unwrap_or_else(new_id);
     let record = shared.config.access.as_ref().map(|log| Arc::new(Record::new(log, &request, &id)));
@@ -336,21 +338,21 @@ pub(crate) async fn note(State(shared): State<Arc<Shared>>, mut request: Request
     response.map(|body| Body::new(Answer { body, record }))
 }
 
-/// The name that the caller has given to its request, if it is short and cannot be mistaken for something else.
+/// The id that the caller gave its request, if it is short and has only plain characters.
 fn given_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:=+/".contains(&b);
     ((1..=REQUEST_ID_BYTES).contains(&id.len()) && id.bytes().all(plain)).then(|| id.to_owned())
 }
 
-/// A name that no other request has: 64 bits of a keyed hash of a counter.
+/// A fresh id: 64 bits of a keyed hash of a counter.
 fn new_id() -> String {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{:016x}", KEY.hash_one(COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// The body of an answer, which counts itself.
+/// The body of an answer. It counts its bytes and records when it ends.
 struct Answer {
     body: Body,
     record: Arc<Record>,
@@ -391,7 +393,7 @@ impl Drop for Answer {
 mod tests {
     use super::*;
 
-    /// Takes a number of bytes, and then no more until it has room again.
+    /// A disk with room for a number of bytes.
     #[derive(Clone)]
     struct Disk(Arc<Mutex<(Vec<u8>, usize)>>);
 

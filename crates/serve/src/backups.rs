@@ -1,4 +1,4 @@
-//! The backup that is being made, if one is, and how those before it ended.
+//! The current backup, and the results of earlier ones.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -7,10 +7,11 @@ use prometheus_client::metrics::counter::Counter;
 
 use crate::metrics::{Label, ServiceMetrics};
 
-/// Backups of a service: one at a time, and nobody waits for it.
+/// The backups of a service. One runs at a time, and no caller waits for another's.
 ///
-/// A backup holds a read transaction of the database, and no lock of the store between two of its blocks. The transaction has to end before the
-/// database is opened again, so whoever does that calls [`Self::break_off`] first, with the store to himself: then none begins.
+/// A backup holds a read transaction of the database, and no lock of the store between two of its blocks. The
+/// transaction must end before the database is opened again. Code that opens it calls [`Self::break_off`] first, while
+/// it has exclusive access to the store, so no new backup begins.
 pub(crate) struct Backups {
     running: Mutex<Option<(u64, Backup)>>,
     state: Mutex<State>,
@@ -20,26 +21,26 @@ pub(crate) struct Backups {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// Counts backups that were begun.
+    /// Number of backups begun.
     begun: u64,
     progress: Option<Progress>,
     last: Option<u64>,
 }
 
-/// How far a backup is.
+/// Progress of a backup.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub(crate) head: BackupHead,
     pub(crate) bytes: u64,
 }
 
-/// What is said of backups.
+/// Statistics of backups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     pub(crate) progress: Option<Progress>,
     pub(crate) finished: u64,
     pub(crate) broken_off: u64,
-    /// The epoch of the last one that was finished.
+    /// Epoch of the last finished backup.
     pub(crate) last: Option<u64>,
 }
 
@@ -53,7 +54,8 @@ impl Backups {
         Self { running: Mutex::default(), state: Mutex::default(), finished, broken_off }
     }
 
-    /// Begins a backup and gives its number; `None` while there is one, or one begins or ends. Blocks, but not for another.
+    /// Begins a backup and returns its number. `None` while another one runs, begins or ends. Blocks, but does not wait
+    /// for another backup.
     pub(crate) fn begin(&self, store: &Store) -> Result<Option<(u64, BackupHead)>, Error> {
         let mut running = match self.running.try_lock() {
             Ok(running) => running,
@@ -72,7 +74,7 @@ impl Backups {
         Ok(Some((state.begun, head)))
     }
 
-    /// The next block of a backup, `None` after the last one; an error says why it was broken off. Blocks.
+    /// The next block of a backup, `None` after the last one. The error says why the backup was broken off. Blocks.
     pub(crate) fn block(&self, number: u64) -> Result<Option<Vec<u8>>, String> {
         let mut running = lock(&self.running);
         let Some((_, backup)) = running.as_mut().filter(|(running, _)| *running == number) else {
@@ -99,7 +101,7 @@ impl Backups {
         }
     }
 
-    /// Ends a backup whose caller is gone, unless it has ended. Blocks while a block of it is read.
+    /// Ends a backup whose caller has disconnected, unless it has ended. Blocks while one of its blocks is read.
     pub(crate) fn end(&self, number: u64) {
         let mut running = lock(&self.running);
         if running.as_ref().is_some_and(|(running, _)| *running == number) {
@@ -107,7 +109,7 @@ impl Backups {
         }
     }
 
-    /// Breaks off the backup that is being made, if one is.
+    /// Breaks off the current backup, if there is one.
     pub(crate) fn break_off(&self) {
         let mut running = lock(&self.running);
         if running.is_some() {
@@ -122,7 +124,7 @@ impl Backups {
         self.broken_off.inc();
     }
 
-    /// True while one is being made.
+    /// True while a backup runs.
     pub(crate) fn is_running(&self) -> bool {
         lock(&self.state).progress.is_some()
     }
@@ -134,6 +136,6 @@ impl Backups {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each holder leaves the value whole.
+    // Every holder of the lock leaves the value valid, so poisoning is ignored.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

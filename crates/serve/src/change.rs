@@ -30,7 +30,7 @@ pub(crate) struct Line<'a> {
     batch: Option<String>,
 }
 
-/// What one request asks for. All of it becomes part of one epoch, or none of it.
+/// The changes of one request. They all become part of one epoch, or none does.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) changes: Changes,
@@ -42,14 +42,15 @@ pub(crate) struct Request {
 /// The positions that requests name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named {
-    /// Those that get a row.
+    /// Positions that get a row.
     set: HashSet<u64>,
-    /// Those that are deleted, or join or leave a batch.
+    /// Positions that are deleted, or that join or leave a batch.
     otherwise: HashSet<u64>,
 }
 
 impl Named {
-    /// True when what another request asks for can be part of the same epoch: one position may get several rows, the last of which stays.
+    /// True when the changes of `other` can be part of the same epoch. Several requests may set one position: the last
+    /// row is kept.
     pub(crate) fn fits(&self, other: &Self) -> bool {
         let alone =
             |one: &Self, two: &Self| one.otherwise.is_disjoint(&two.set) && one.otherwise.is_disjoint(&two.otherwise);
@@ -62,7 +63,7 @@ impl Named {
     }
 }
 
-/// How many changes of each kind there are: rows set, rows deleted, members that join, members that leave.
+/// Numbers of changes by kind: rows set, rows deleted, members that join, members that leave.
 pub(crate) fn counts(changes: &Changes) -> [(&'static str, usize); 4] {
     let members = |list: &[(String, Vec<u64>)]| list.iter().map(|(_, indices)| indices.len()).sum();
     [
@@ -74,7 +75,7 @@ pub(crate) fn counts(changes: &Changes) -> [(&'static str, usize); 4] {
 }
 
 impl Request {
-    /// The changes of a body, which may double the table up to a height of `grow`. Blank lines are skipped.
+    /// Parses the changes of a body, which may double the table up to a height of `grow`. Blank lines are skipped.
     pub(crate) fn parse(schema: &Schema, body: &[u8], grow: Option<u8>) -> Result<Self, InputError> {
         let mut request = Self::default();
         for (number, line) in body.split(|b| *b == b'\n').enumerate() {
@@ -87,7 +88,7 @@ impl Request {
         if request.changes.is_empty() {
             return Err(at(None, malformed("no line holds a change")));
         }
-        // Without leave to grow, positions in the table as it is are taken, and others refused.
+        // If the table may not grow, the store accepts positions inside the current table and refuses others.
         request.changes.grow = grow.is_some_and(|height| {
             request.named.set.iter().all(|index| index.checked_shr(height.into()).unwrap_or(0) == 0)
         });
@@ -121,11 +122,11 @@ impl Request {
     }
 }
 
-/// Adds the changes of one request to those of others that came before: its rows take the place of theirs.
+/// Merges the changes of one request into those of earlier requests: its rows replace theirs.
 pub(crate) fn merge(all: &mut Changes, one: &Changes) {
     let mut earlier: HashMap<u64, usize> = all.set.iter().enumerate().map(|(at, (index, _))| (*index, at)).collect();
     for (index, row) in &one.set {
-        // A position that one request sets twice is refused.
+        // A position that one request sets twice is kept twice: the store refuses it.
         match earlier.remove(index) {
             Some(at) => all.set[at].1 = row.clone(),
             None => all.set.push((*index, row.clone())),
@@ -221,7 +222,7 @@ mod tests {
         merge(&mut all, &one.changes);
         merge(&mut all, &two.changes);
         assert_eq!(all.set, two.changes.set);
-        // Twice in one request: both are there, and the store refuses them.
+        // One request sets the position twice: both rows are kept, and the store refuses them.
         let twice = Changes { set: [&one.changes.set[..], &two.changes.set[..]].concat(), ..Changes::default() };
         merge(&mut all, &twice);
         assert_eq!(all.set.len(), 2);

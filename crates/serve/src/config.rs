@@ -1,4 +1,4 @@
-//! What a service is told.
+//! Configuration of a service.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -9,51 +9,53 @@ use evergrove::commit::BackendSpec;
 
 use crate::{AccessLog, Tls};
 
-/// Fewest bytes of a token: 16 random ones in hexadecimal digits are 32.
+/// Least number of bytes of a token: 16 random bytes have 32 hexadecimal digits.
 const TOKEN_MIN: usize = 16;
 
-/// Bounds and rules of a service.
+/// Limits and rules of a service.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What callers have to show; `None` lets everyone in.
+    /// Tokens that callers must show; `None` admits callers without a token.
     pub tokens: Option<Tokens>,
-    /// Certificates and key of the service's address; `None` speaks plain HTTP. The address for probes is always plain.
+    /// Certificates and key of the service's address; `None` means plain HTTP. The address for probes always has plain
+    /// HTTP.
     pub tls: Option<Tls>,
-    /// Where a line for each request goes, besides those of probes at their own address.
+    /// The log of requests, with a line for each request, except for probes at their own address.
     pub access: Option<AccessLog>,
-    /// Lets callers without a token read commitments and proofs, and how far these are. They are told neither rows nor positions. They see
-    /// which proofs a change makes again, which is its bucket, and a proof may disclose something of its rows: proofs are not
-    /// zero-knowledge.
+    /// Lets callers without a token read commitments, proofs and their progress. Their answers have no rows and no
+    /// positions. They do show which proofs a change makes again, and thus its bucket. A proof may disclose something
+    /// about its rows, because proofs are not zero-knowledge.
     pub public_read: bool,
-    /// The key files that verifiers of proofs need; `None` where there are none to hand out.
+    /// Key files for verifiers of proofs; `None` if the service has none.
     pub key_files: Option<KeyFiles>,
-    /// Requests with changes that may wait for the next epoch. Further ones are told to come again.
+    /// Greatest number of requests with changes that wait for the next epoch. Further requests get status 429.
     pub queue: usize,
-    /// Greatest size of a request in bytes. Requests that wait take at most `queue` times as much, and those of the epoch that is
-    /// committed, at most 8 MiB and two requests, several times their size.
-    pub body_bytes: usize,
-    /// Time in which the whole of a request has to arrive, and for which a caller may take nothing of its answer.
-    pub body_time: Duration,
-    /// How long an epoch waits for further requests after the first one.
-    pub gather: Duration,
-    /// Lets positions beyond the vector double it, up to this height; `None` refuses them.
-    pub grow: Option<u8>,
-    /// How many epochs are kept, with the proofs that batches can still use; `None` keeps all.
-    pub keep: Option<u64>,
-    /// How long a service that is told to leave says so before it stops, so that a load balancer sends no more callers. It answers all
-    /// requests meanwhile.
-    pub drain: Duration,
-    /// How long a service that stops goes on with the proofs of its last epoch.
-    pub grace: Duration,
-    /// Streams of events that may be open at once.
-    pub streams: usize,
-    /// Connections that may be open at once, streams of events among them. Further ones wait until one ends.
-    pub connections: usize,
-    /// Time in which a handshake of TLS and the head of a request have to arrive, each, and for which a connection stays open between two
+    /// Greatest size of a request in bytes. Waiting requests take at most `queue` times as much memory. Requests of the
+    /// epoch that is being committed take several times their size; they have at most 8 MiB and the size of two more
     /// requests.
+    pub body_bytes: usize,
+    /// Time in which a whole request must arrive. A caller may also read nothing of its answer for this long.
+    pub body_time: Duration,
+    /// How long an epoch waits for further requests after its first one.
+    pub gather: Duration,
+    /// Greatest height to which positions beyond the table double it; `None` refuses such positions.
+    pub grow: Option<u8>,
+    /// Number of epochs that are kept, with the proofs that batches can still use; `None` keeps all.
+    pub keep: Option<u64>,
+    /// How long a leaving service reports that it leaves before it stops, so that a load balancer sends no more
+    /// callers. It still answers all requests.
+    pub drain: Duration,
+    /// How long a stopping service continues with the proofs of its last epoch.
+    pub grace: Duration,
+    /// Greatest number of open streams of events.
+    pub streams: usize,
+    /// Greatest number of open connections, including streams of events. Further ones wait until one ends.
+    pub connections: usize,
+    /// Time for a TLS handshake, and again for the head of a request. A connection also stays open for this long
+    /// between two requests.
     pub head_time: Duration,
-    /// How long a refresh may go without any task begun or ended until it is given up for a while, so that epochs do not wait for
-    /// workers that are not there; `None` waits for ever.
+    /// How long a refresh may run without a task that starts or finishes. The service then gives the refresh up for a
+    /// while, so epochs do not wait for absent workers. `None` waits for ever.
     pub stall: Option<Duration>,
 }
 
@@ -81,16 +83,17 @@ impl Default for Config {
     }
 }
 
-/// Makes the key file of a backend's proofs, `None` of one whose proofs have no key that verifiers know. Says why it failed.
+/// Builds the key file of a backend's proofs. `Ok(None)` if verifiers know no key for them. The error says why the
+/// build failed.
 type MakeKey = dyn Fn(&BackendSpec) -> Result<Option<Vec<u8>>, String> + Send + Sync;
 
-/// A key file that was made, or why it was not, and when.
+/// A key file or the reason why its build failed, and the time of the build.
 type Made = (Result<Option<Bytes>, String>, Instant);
 
-/// How long a key file that could not be made is not tried again.
+/// Time until a failed build is tried again.
 const KEY_RETRY: Duration = Duration::from_secs(60);
 
-/// The key files of backends. Each is made when it is first asked for, and kept. Clones share them.
+/// The key files of backends. Each is built on first use and kept. Clones share the files.
 #[derive(Clone)]
 pub struct KeyFiles {
     make: Arc<MakeKey>,
@@ -98,12 +101,12 @@ pub struct KeyFiles {
 }
 
 impl KeyFiles {
-    /// Those that `make` makes.
+    /// Key files that `make` builds.
     pub fn new(make: impl Fn(&BackendSpec) -> Result<Option<Vec<u8>>, String> + Send + Sync + 'static) -> Self {
         Self { make: Arc::new(make), made: Arc::default() }
     }
 
-    /// The key file of a backend's proofs. Takes a second or more the first time. A failure is kept for a minute.
+    /// The key file of a backend's proofs. The first call takes a second or more. Failures are kept for a minute.
     pub(crate) fn of(&self, spec: &BackendSpec) -> Result<Option<Bytes>, String> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|(_, (file, at))| file.is_ok() || at.elapsed() < KEY_RETRY);
@@ -122,24 +125,24 @@ impl fmt::Debug for KeyFiles {
     }
 }
 
-/// The secret that callers show as `Authorization: Bearer ..`. Only its hash is kept, and hashes are compared in constant
-/// time.
+/// The secret that callers send as `Authorization: Bearer ..`. Only its hash is kept, and hashes are compared in
+/// constant time.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(blake3::Hash);
 
-/// A text is no token.
+/// The text is not a valid token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// It is too short to be hard to guess.
+    /// The text has this number of bytes, which is too short to be hard to guess.
     #[error("the token has {0} bytes, expected at least {TOKEN_MIN}")]
     Short(usize),
-    /// It can not stand in a header.
+    /// The text cannot be part of a header.
     #[error("the token has a byte that is not a visible ASCII character")]
     Characters,
 }
 
 impl Token {
-    /// A token of at least 16 visible ASCII characters; white space around it does not count.
+    /// A token of at least 16 visible ASCII characters. White space around it is ignored.
     ///
     /// # Errors
     /// [`TokenError`], which does not show the text.
@@ -154,12 +157,12 @@ impl Token {
         Ok(Self(blake3::hash(text.as_bytes())))
     }
 
-    /// What logs call the holder of a token without a name.
+    /// The name in logs for the holder of a token without a name.
     fn short(&self) -> String {
         self.0.to_hex()[..8].to_owned()
     }
 
-    /// What a caller has shown, whatever it is.
+    /// The token that a caller shows, valid or not.
     pub(crate) fn shown(text: &[u8]) -> Self {
         Self(blake3::hash(text))
     }
@@ -171,18 +174,18 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What the holder of a token may do.
+/// The rights of a token's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
-    /// Ask.
+    /// Read.
     Read,
-    /// Ask, and back up the store.
+    /// Read, and back up the store.
     Backup,
-    /// Ask, back up, and make changes.
+    /// Read, back up the store, and make changes.
     Write,
 }
 
-/// The tokens of a service, which can be exchanged while it runs. Clones are the same tokens.
+/// The tokens of a service, which can be replaced while it runs. Clones share the tokens.
 #[derive(Clone, Debug)]
 pub struct Tokens(Arc<RwLock<Vec<Known>>>);
 
@@ -191,45 +194,46 @@ pub struct Tokens(Arc<RwLock<Vec<Known>>>);
 struct Known {
     right: Right,
     token: Token,
-    /// What logs call its holder.
+    /// The name of the holder in logs.
     name: String,
 }
 
-/// Longest name of a token: shorter than every token, so that a token in the place of a name is refused and in no log.
+/// Greatest length of a name. Every token is longer, so a token in place of a name is refused and does not get into
+/// logs.
 const NAME_MAX: usize = TOKEN_MIN - 1;
 
-/// A text is not a list of tokens.
+/// The text is not a list of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokensError {
-    /// A line is not `read TOKEN`, `backup TOKEN`, `write TOKEN`, each with a name behind it or without, or `TOKEN`.
+    /// A line is not `read TOKEN`, `backup TOKEN` or `write TOKEN`, each with an optional name, or `TOKEN` alone.
     #[error("line {0}: expected read TOKEN [NAME], backup TOKEN [NAME], write TOKEN [NAME], or TOKEN alone")]
     Line(usize),
-    /// A name will not do.
+    /// A name is too long or has an invalid character.
     #[error("line {0}: a name has 1 to {NAME_MAX} letters, digits, or characters of . _ - @")]
     Name(usize),
-    /// A token will not do.
+    /// A token is invalid.
     #[error("line {line}: {source}")]
     Token {
         /// The line, from 1.
         line: usize,
-        /// Why.
+        /// The reason.
         #[source]
         source: TokenError,
     },
-    /// Nobody could get in.
+    /// The list has no token, so nobody would be admitted.
     #[error("the file has no token")]
     Empty,
 }
 
 impl Tokens {
-    /// One token, which may write.
+    /// A list of one token, which may write.
     pub fn one(token: Token) -> Self {
         Self(Arc::new(RwLock::new(vec![Known { right: Right::Write, name: token.short(), token }])))
     }
 
-    /// Those of a text with one a line: `read TOKEN`, `backup TOKEN`, `write TOKEN`, or a token alone, which may write. A name for logs, shorter
-    /// than any token, may follow the token of the first three; without one it is the first 8 hexadecimal digits of the token's hash. Blank
-    /// lines and lines that begin with `#` are skipped.
+    /// Parses a list with one token per line: `read TOKEN`, `backup TOKEN`, `write TOKEN`, or a token alone, which may
+    /// write. In the first three forms, a name for logs may follow the token. It is shorter than any token; by default
+    /// it is the first 8 hexadecimal digits of the token's hash. Blank lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     /// [`TokensError`], which does not show the text.
@@ -260,13 +264,14 @@ impl Tokens {
         if tokens.is_empty() { Err(TokensError::Empty) } else { Ok(Self(Arc::new(RwLock::new(tokens)))) }
     }
 
-    /// Lets these tokens in from now on, and no others.
+    /// Admits these tokens from now on, and no others.
     pub fn replace(&self, with: Self) {
         let new = with.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
     }
 
-    /// What the holder of a token may do, and its name. The search takes a time that depends on the number of tokens alone.
+    /// The right and name of a token's holder. If the list has a token twice, the greater right counts. The time of the
+    /// search depends only on the number of tokens.
     pub(crate) fn holder_of(&self, shown: &Token) -> Option<(Right, String)> {
         let tokens = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let best = tokens.iter().fold(None, |best: Option<&Known>, known| {
@@ -278,7 +283,8 @@ impl Tokens {
 }
 
 impl Config {
-    /// True while the token that a caller has shown has this right. Without tokens everybody may do everything.
+    /// True while the token that a caller has shown has this right. Without a list of tokens every caller may do
+    /// everything.
     pub(crate) fn allows(&self, shown: Option<&Token>, right: Right) -> bool {
         let has = |(held, _): (Right, String)| held >= right;
         let tokens = self.tokens.as_ref();

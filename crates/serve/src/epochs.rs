@@ -1,4 +1,4 @@
-//! The thread that commits epochs and proves them, one after the other.
+//! The thread that commits epochs and then proves them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::patience::Patience;
 use crate::problem::Problem;
 use crate::service::{Failing, Shared};
 
-/// The first wait before proofs that failed are tried again, and the longest.
+/// The first and the longest wait before failed proofs are tried again.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// Bytes of requests from which on an epoch takes no further ones: their changes take several times as much memory.
+/// An epoch with this many bytes of requests accepts no further ones: changes take several times as much memory.
 const EPOCH_BYTES: usize = 8 << 20;
 
-/// A request in the queue: its changes can be read.
+/// A request in the queue, whose changes are well-formed.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) body: Vec<u8>,
-    /// The key that the caller has given it.
+    /// The idempotency key from the caller.
     pub(crate) key: Option<store::Request>,
-    /// The epoch that the changes have to follow.
+    /// The epoch that the table must be in.
     pub(crate) if_match: Option<u64>,
     pub(crate) asker: Asker,
 }
 
-/// Who waits for what becomes of a request.
+/// The caller that waits for the outcome of a request.
 pub(crate) struct Asker {
     pub(crate) answer: oneshot::Sender<Result<Done, Problem>>,
-    /// Its line in the log of requests.
+    /// The line of the request in the log of requests.
     pub(crate) record: Option<Arc<Record>>,
 }
 
@@ -48,24 +48,24 @@ impl fmt::Debug for Asker {
     }
 }
 
-/// A request whose turn it is.
+/// A request with parsed changes.
 #[derive(Debug)]
 struct Submission {
     request: Request,
-    /// Size of its body.
+    /// Size of the body in bytes.
     bytes: usize,
     if_match: Option<u64>,
     asker: Asker,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
-    /// The epoch that has its changes.
+    /// The epoch with the changes.
     pub(crate) epoch: Epoch,
-    /// Number of its changes.
+    /// Number of changes.
     pub(crate) changes: u64,
-    /// It had been made before.
+    /// True if the request had been made before.
     pub(crate) replayed: bool,
 }
 
@@ -74,14 +74,14 @@ impl Submission {
         self.request.changes.requests.first()
     }
 
-    /// True when both can be part of one epoch, `next` after `self`.
+    /// True when both requests can be part of one epoch, `next` after `self`.
     fn fits(&self, next: &Self) -> bool {
         let key = |one: &Self| one.key().map(|request| request.key.clone());
         next.if_match.is_none() && (key(self).is_none() || key(self) != key(next))
     }
 }
 
-/// Commits what is in the queue, then brings every batch up to date.
+/// Commits the requests in the queue, then refreshes every batch.
 ///
 /// ```text
 ///              requests in the queue          committed: they are answered
@@ -92,19 +92,20 @@ impl Submission {
 ///     end                                                                     stale
 /// ```
 ///
-/// An answer to a request means that its epoch is in the store's database, synced to disk. Proofs come after it: those of
-/// an epoch are finished before the next one is committed, so that each epoch has its proof, and meanwhile requests gather.
+/// An answer to a request means that its epoch is in the store's database, synced to disk. Proofs come later. The
+/// proofs of an epoch are finished before the next commit, so each epoch has its proofs; meanwhile requests gather in
+/// the queue.
 pub(crate) struct Epochs {
     shared: Arc<Shared>,
     queue: mpsc::Receiver<Waiting>,
     runtime: Handle,
-    /// A request that names a position of the group before it: it comes first in the next one.
+    /// A request that does not fit the group before it. It is the first of the next group.
     held: Option<Submission>,
-    /// How long to wait before proofs that failed are tried again.
+    /// How long to wait before failed proofs are tried again.
     retry: Option<Duration>,
 }
 
-/// What there is to do.
+/// The next step.
 enum Next {
     Commit(Vec<Submission>),
     Retry,
@@ -116,12 +117,12 @@ impl Epochs {
         Self { shared, queue, runtime, held: None, retry: None }
     }
 
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     ///
     /// # Errors
-    /// When the store fails. Requests that were not committed are told so.
+    /// If the store fails. Requests that were not committed get an error as answer.
     pub(crate) fn run(mut self) -> Result<(), Error> {
-        // What an earlier process has left stale.
+        // An earlier process may have left stale batches.
         self.refresh()?;
         loop {
             let started = Instant::now();
@@ -166,7 +167,7 @@ impl Epochs {
         Next::Commit(group)
     }
 
-    /// The changes of a request; `None` after an answer that says why they cannot be read.
+    /// Parses the changes of a request. Answers a request with invalid changes, and returns `None`.
     fn read(&self, waiting: Waiting) -> Option<Submission> {
         let Waiting { body, key, if_match, asker } = waiting;
         match Request::parse(&self.shared.schema, &body, self.shared.config.grow) {
@@ -181,7 +182,7 @@ impl Epochs {
         }
     }
 
-    /// The next request; `None` at the end of the queue, an error when it is time to try failed proofs again.
+    /// The next request; `None` at the end of the queue. An error means that it is time to try failed proofs again.
     fn wait(&mut self) -> Result<Option<Waiting>, ()> {
         let (retry, queue, shared) = (self.retry, &mut self.queue, &self.shared);
         self.runtime.block_on(async {
@@ -208,7 +209,7 @@ impl Epochs {
         })
     }
 
-    /// A further request that is there or comes before `until`.
+    /// A further request that is in the queue or arrives before `until`.
     fn more(&mut self, until: Instant) -> Option<Waiting> {
         if let Ok(next) = self.queue.try_recv() {
             return Some(next);
@@ -224,7 +225,8 @@ impl Epochs {
         })
     }
 
-    /// Commits a group as one epoch; when the changes of some can not be made, each request as its own.
+    /// Answers the requests that need no epoch, and commits the others as one epoch. If some changes cannot be made,
+    /// each request becomes an epoch of its own.
     fn commit(&self, group: Vec<Submission>) -> Result<(), Error> {
         let mut wanted = Vec::with_capacity(group.len());
         for one in group {
@@ -240,7 +242,8 @@ impl Epochs {
         if wanted.is_empty() { Ok(()) } else { self.commit_all(wanted) }
     }
 
-    /// What is answered to a request without an epoch: it was made before, nobody waits for it any more, or the table is not in the epoch that it names.
+    /// The answer to a request that needs no epoch: it was made before, its caller has disconnected, or the table is
+    /// not in the epoch of `if_match`.
     fn known(&self, one: &Submission) -> Result<Option<Result<Done, Problem>>, Error> {
         let store = self.shared.store();
         if let Some(key) = one.key()
@@ -261,7 +264,8 @@ impl Epochs {
     fn commit_all(&self, group: Vec<Submission>) -> Result<(), Error> {
         let mut changes = Changes::default();
         group.iter().for_each(|s| change::merge(&mut changes, &s.request.changes));
-        // One that may not grow the table keeps the others from it here, and is then refused alone.
+        // A request that may not grow the table keeps the group from growing it. Its own changes are then refused
+        // alone.
         changes.grow = group.iter().all(|s| s.request.changes.grow);
         let before = self.shared.store().epoch()?.number;
         match self.apply(&changes) {
@@ -276,7 +280,7 @@ impl Epochs {
                 self.shared.recover()?;
                 let now = self.shared.store().epoch()?;
                 if now.number > before {
-                    // Only what follows a commit has found no room.
+                    // The epoch is committed. Only the steps after the commit found no space.
                     self.answer_all(group, now);
                 } else {
                     group.into_iter().for_each(|s| self.shared.answer(s.asker, Err(Problem::full())));
@@ -334,7 +338,7 @@ impl Epochs {
         let patience = Patience::new(&self.shared, &self.runtime);
         let mut failing = Vec::new();
         for batch in store.batches()? {
-            // Also of a batch that was never proven.
+            // A batch that was never proven has a gauge too.
             let proven = batch.proven.as_ref().map_or(0, |proven| proven.epoch);
             let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
             gauge.set(i64::try_from(proven).unwrap_or(i64::MAX));
@@ -364,7 +368,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// Proves a batch, and says why that failed.
+    /// Proves a batch. The error says why this failed.
     fn prove(&self, store: &Store, name: &str, epoch: u64, patience: &Patience) -> Result<(), String> {
         if patience.is_over() {
             return Err(self.shared.stop_reason());
@@ -410,14 +414,15 @@ impl Epochs {
         }
     }
 
-    /// Takes old epochs away once there are twice as many as are to be kept, or the disk is full, and no backup is being made.
+    /// Removes old epochs when twice as many are kept as configured, or when the disk is full. A running backup
+    /// postpones this, except on a full disk.
     fn prune(&self) -> Result<(), Error> {
         let Some(keep) = self.shared.config.keep else { return Ok(()) };
         let kept = self.shared.store().epochs()?.len() as u64;
         if kept > keep && (kept >= keep.saturating_mul(2) || self.shared.is_full()) {
             let pruned = {
                 let mut store = self.shared.store_alone();
-                // A backup may still need the proofs of its epoch. On a full disk, the room counts more.
+                // A backup may still need the proofs of its epoch. On a full disk, free space matters more.
                 if self.shared.is_full() {
                     self.shared.backups().break_off();
                 } else if self.shared.backups().is_running() {

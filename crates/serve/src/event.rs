@@ -1,4 +1,4 @@
-//! What a service tells those who listen.
+//! Events for callers that listen.
 
 use evergrove::store::{BatchReport, EpochReport};
 use serde::Serialize;
@@ -6,18 +6,18 @@ use utoipa::ToSchema;
 
 use crate::runs::Progress;
 
-/// What stands for a cause where a caller shows no token.
+/// Replaces a cause for callers without a token.
 pub(crate) const HIDDEN: &str = "the cause is shown with a token";
 
-/// Something that happened. The name of the server-sent event is the field `event`, its data the object.
+/// Something that happened. The server-sent event has the name in the field `event`, and this object as its data.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// An epoch was committed; its proofs follow.
+    /// An epoch was committed. Its proofs follow.
     Epoch {
-        /// Its number.
+        /// Number of the epoch.
         epoch: u64,
-        /// Its commitment.
+        /// Commitment of the epoch.
         commitment: String,
         /// Filled slots.
         rows: u64,
@@ -32,42 +32,42 @@ pub enum Event {
         batch: String,
         /// The epoch.
         epoch: u64,
-        /// Its commitment.
+        /// Commitment of the epoch.
         commitment: String,
         /// The canonical digest of the batch's leaves.
         canonical_digest: String,
         /// The circuit of the final proof.
         proof_kind: String,
-        /// Size of its file.
+        /// Size of the proof's file in bytes.
         proof_bytes: usize,
-        /// Proofs made for it now.
+        /// Proofs that this refresh made.
         proofs_made: usize,
         /// Proofs of the whole batch.
         proofs_total: usize,
-        /// What this took.
+        /// Duration of the refresh in seconds.
         seconds: f64,
     },
-    /// Proofs of the batch that the stream follows were begun or made.
+    /// Some proofs of the batch that the stream follows were started or made.
     Progress(Progress),
-    /// A batch could not be proven. It is tried again, with the next epoch or after some time.
+    /// A batch could not be proven. The service tries again with the next epoch, or after `retry_after`.
     Failure {
         /// The batch.
         batch: String,
         /// The epoch.
         epoch: u64,
-        /// Why.
+        /// The reason.
         cause: String,
-        /// Seconds until it is tried again without an epoch.
+        /// Seconds until the service tries again if no epoch comes first.
         retry_after: u64,
     },
-    /// No proof was begun or ended for a long time. Epochs are committed without theirs.
+    /// No proof was started or finished for a long time. Epochs are committed without proofs.
     Stalled {
-        /// Why.
+        /// The reason.
         cause: String,
     },
     /// Proofs are made again.
     Resumed,
-    /// The service ends: the last event.
+    /// The service ends. This is the last event.
     Stopping,
 }
 
@@ -85,7 +85,8 @@ impl Event {
         }
     }
 
-    /// The event as a caller without a token is told it: without causes, which may name paths and positions, and without names of workers.
+    /// The event for a caller without a token: without causes, which may name paths and positions, and without names of
+    /// workers.
     pub(crate) fn public(mut self) -> Self {
         match &mut self {
             Self::Failure { cause, .. } | Self::Stalled { cause } => *cause = HIDDEN.into(),

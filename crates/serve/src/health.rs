@@ -1,4 +1,4 @@
-//! Health and metrics, for services and workers alike.
+//! Health and metrics of services and workers.
 
 use std::fmt;
 use std::future::Future;
@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 
 use crate::http::connections::{self, Bounds, Front};
 
-/// What probes may take of a process that has other things to do.
+/// Limits on probes, so that they take little from the process's own work.
 const BOUNDS: Bounds = Bounds {
     connections: 64,
     head: Duration::from_secs(10),
@@ -27,10 +27,10 @@ const BOUNDS: Bounds = Bounds {
     last: Duration::from_secs(5),
 };
 
-/// Says whether a process takes work, or why not.
+/// Returns `Ok` while a process accepts work, otherwise the reason why it does not.
 type Ready = dyn Fn() -> Result<(), String> + Send + Sync;
 
-/// What is told about a process.
+/// The health and metrics of a process.
 #[derive(Clone)]
 pub struct Health {
     registry: Arc<Registry>,
@@ -38,12 +38,12 @@ pub struct Health {
 }
 
 impl Health {
-    /// The metrics of `registry`; the process takes work while `ready` says so, or else says why not, to everybody.
+    /// Serves the metrics of `registry`. `ready` says whether the process accepts work; every caller sees its error.
     pub fn new(registry: Arc<Registry>, ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self { registry, ready: Arc::new(ready) }
     }
 
-    /// The health of a process that runs tasks, and the metrics that it counts.
+    /// The health of a process that runs tasks, and the metrics of these tasks, which the caller updates.
     pub fn of_tasks(ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> (Self, Metrics) {
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry);
@@ -61,7 +61,8 @@ impl fmt::Debug for Health {
     }
 }
 
-/// Answers `/healthz`, `/readyz` and `/metrics` on `listener` until `stop` is there: what a worker does beside its work.
+/// Answers `/healthz`, `/readyz` and `/metrics` on `listener` until `stop` completes. A worker runs this besides its
+/// tasks.
 pub async fn health(listener: TcpListener, health: Health, stop: impl Future<Output = ()>) {
     let (router, _) = health.router().split_for_parts();
     let router: Router = router;
@@ -69,13 +70,13 @@ pub async fn health(listener: TcpListener, health: Health, stop: impl Future<Out
     connections::answer(listener, front, stop).await;
 }
 
-/// The process answers.
+/// Whether the process answers.
 #[utoipa::path(get, path = "/healthz", tag = "health", responses((status = 200, description = "It does", content_type = "text/plain", body = String)))]
 async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// The process takes work.
+/// Whether the process accepts work.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses(
     (status = 200, description = "It does", content_type = "text/plain", body = String),
     (status = 503, description = "It does not, or no longer, and why", content_type = "text/plain", body = String),

@@ -1,15 +1,19 @@
 //! The HTTP service of a store: a stream of changes in, a fresh proof of every epoch out.
 //!
-//! **What.** [`serve`] answers on a listener until it is told to stop. Changes arrive as JSON lines, wait in a bounded queue,
-//! and are committed as the next epoch, many requests at a time; then every batch is refreshed, and who listens is told.
+//! **What.** [`serve`] answers on a listener until it is told to stop. Changes arrive as JSON lines and wait in a
+//! bounded queue. The service commits many requests together as the next epoch. Then it refreshes every batch and sends
+//! events to listeners.
 //!
-//! **When.** Whenever a table changes by itself rather than by hand. A program that changes rows now and then calls
+//! **When.** For tables that a program changes all the time. A program that changes rows now and then calls
 //! `evergrove::store::Prover::update`, which does the same once.
 //!
 //! **Key types.** [`serve`], [`Config`], [`Shutdown`].
 //!
-//! **Neighbours.** `evergrove` has the store and the prover, `evergrove-jobs` the engine; both come from the caller, and so do
-//! the listener, tokens, certificates and the signal to stop. Nothing here knows a signal, an environment or a terminal.
+//! **Neighbours.** `evergrove` has the store and the prover, `evergrove-jobs` the engine. The caller passes both in,
+//! and also the listener, tokens, certificates and the signal to stop. This crate handles no signals, and uses neither
+//! the environment nor a terminal.
+//! and also the listener, tokens, certificates and the signal to stop. This crate handles no signals, and uses neither
+//! the environment nor a terminal.
 
 #![forbid(unsafe_code)]
 

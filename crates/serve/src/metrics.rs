@@ -1,4 +1,4 @@
-//! What a service counts, beside its tasks.
+//! Metrics of a service, besides those of its tasks.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::Config;
 type Route = [(&'static str, String); 2];
 pub(crate) type Label = [(&'static str, String); 1];
 
-/// Upper bounds of the buckets of times, in seconds. Alerts ask whether a time is more than a second: 1.0 is a bound.
+/// Upper bounds of the histograms' buckets in seconds. Alerts compare times with one second, so 1.0 must be a bound.
 const SECONDS: [f64; 17] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 150.0, 600.0];
 
@@ -54,7 +54,7 @@ pub(crate) fn of_batch(name: &str) -> Label {
 }
 
 impl ServiceMetrics {
-    /// Those of `tasks`, which is in `registry` already, and the service's own.
+    /// Registers the service's own metrics. `registry` already has those of `tasks`.
     pub(crate) fn new(registry: &mut Registry, tasks: Metrics, config: &Config) -> Self {
         let seconds = || Histogram::new(SECONDS);
         let made = Self {
@@ -146,7 +146,7 @@ impl ServiceMetrics {
         made
     }
 
-    /// A request was answered after this time.
+    /// Counts an answer and records the time until it.
     pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
         let label = [("route", route.to_owned()), ("status", status.to_string())];
         self.answers.get_or_create(&label).inc();
@@ -155,7 +155,7 @@ impl ServiceMetrics {
     }
 }
 
-/// Something that is open, which a gauge counts until it is dropped.
+/// Counts one in a gauge until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted(Gauge);
 

@@ -1,4 +1,4 @@
-//! How long a refresh may go on without anybody who works on it.
+//! The time that a refresh may run without a sign of work.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use tokio::time::sleep;
 
 use crate::service::Shared;
 
-/// Stops a refresh: at the end of the service, or when nothing was done for the time of [`Config::stall`](crate::Config).
+/// Stops a refresh at the end of the service, or when [`Config::stall`](crate::Config) passes without a sign of work.
 ///
 /// ```text
-///            nothing for the time of `stall`: status and metrics say so
+///            no sign of work for `stall`: status and metrics say so
 ///   patient ───────────────────────────────────────────────▶ stalled: a refresh has a quarter of that time
 ///      ▲                                                        │
-///      └────────────────────────────────────────────────────────┘ a task was begun or ended
+///      └────────────────────────────────────────────────────────┘ a task starts, finishes or is retried
 /// ```
 pub(crate) struct Patience {
     shared: Arc<Shared>,
     cancel: Cancel,
-    /// True: a task was begun or ended; false: the run was planned.
+    /// True: a task started, finished or is retried. False: another event, such as the plan of a run.
     signs: watch::Sender<bool>,
 }
 
@@ -36,28 +36,29 @@ impl Patience {
         patience
     }
 
-    /// What stops the refresh.
+    /// The handle that stops the refresh.
     pub(crate) fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 
-    /// True when the refresh is stopped.
+    /// True after the refresh was stopped.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.is_cancelled()
     }
 
-    /// Takes note of an event.
+    /// Records an event. A sign of work ends a stall.
     pub(crate) fn event(&self, event: &Event<'_>) {
         let work = matches!(event, Event::Started { .. } | Event::Finished { .. } | Event::Retrying { .. });
         if work {
             self.shared.set_stalled(false);
         }
-        // Without a receiver the refresh is being stopped.
+        // An error means that `watch_over` has ended: the refresh is being stopped.
         let _ = self.signs.send(work);
     }
 }
 
-/// Uses `cancel` when it is time to; ends with the sender of the signs.
+/// Cancels the refresh when the service aborts or a sign of work is overdue. Ends when the sender of `signs` is
+/// dropped.
 async fn watch_over(shared: Arc<Shared>, cancel: Cancel, mut signs: watch::Receiver<bool>) {
     let mut limit = shared.config.stall.map(|limit| if shared.is_stalled() { limit / 4 } else { limit });
     loop {

@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 has them.
+//! Errors in the format of RFC 9457.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,7 +7,7 @@ use evergrove::store::{Error, ErrorClass};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Why a request was not done: `application/problem+json`.
+/// The error answer to a request: `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Problem {
     /// `urn:evergrove:problem:` and a name that programs can rely on.
@@ -17,12 +17,12 @@ pub struct Problem {
     pub title: String,
     /// The status code.
     pub status: u16,
-    /// What happened in this case, with the remedy where there is one.
+    /// What happened in this case, with the remedy if there is one.
     pub detail: String,
-    /// Seconds after which the same request may succeed: also in the header `Retry-After`.
+    /// Seconds after which the same request may succeed. Also in the header `Retry-After`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// The name of the request: also in the header `X-Request-Id`, and in the log of requests.
+    /// The id of the request. Also in the header `X-Request-Id`, and in the log of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -145,14 +145,14 @@ impl Problem {
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "full", "No room on the disk", detail).after(10)
     }
 
-    /// The store fails: what was asked for is not known to have happened.
+    /// The store failed: it is unknown whether the request was carried out.
     pub(crate) fn store() -> Self {
         let detail = "the store failed, see the service's log: read /v1/status before sending changes again";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", "The store failed", detail)
     }
 }
 
-/// Errors of the library: what a caller can act on is told, the rest goes to the log.
+/// Errors of the library. Callers see the errors that they can act on; the others go to the log.
 impl From<Error> for Problem {
     fn from(e: Error) -> Self {
         match &e {
@@ -169,7 +169,7 @@ impl From<Error> for Problem {
     }
 }
 
-/// Errors of the lines of a request.
+/// Errors in the lines of a request.
 impl From<InputError> for Problem {
     fn from(e: InputError) -> Self {
         match &*e.problem {
@@ -190,7 +190,7 @@ impl IntoResponse for Problem {
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        // For whoever knows the name of the request.
+        // `access::note` adds the id of the request.
         response.extensions_mut().insert(self);
         response
     }

@@ -1,4 +1,4 @@
-//! Which proofs of a batch were made, and which are being made.
+//! Progress of the proofs of each batch.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -8,53 +8,54 @@ use evergrove::jobs::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Changes of a batch that are kept for streams that are slow: those that have missed more are told so.
+/// Number of changes of a batch that are kept for slow streams. A stream that missed more sees this in `from` of a
+/// [`Progress`].
 const KEPT: usize = 8192;
 
-/// Names of workers of a run that are kept, and their longest.
+/// Greatest number of names of workers that are kept for a run, and the greatest length of a name in bytes.
 const NAMES: usize = 256;
 const NAME_BYTES: usize = 64;
 
-/// Where a proof stands.
+/// The state of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProofState {
-    /// It is to be made.
+    /// The proof must be made.
     Stale,
-    /// It is being made.
+    /// The proof is being made.
     Proving,
-    /// It was made for the epoch, by this process.
+    /// This process made the proof for the epoch.
     Proven,
-    /// It was there before, from another epoch or another process.
+    /// The proof existed before, from another epoch or another process.
     Reused,
 }
 
-/// The states of some proofs of a batch that have changed.
+/// Changed states of some proofs of a batch.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Progress {
     /// The batch.
     pub batch: String,
-    /// The process that counts the changes: another one begins at 0.
+    /// The process that counts the changes. Another process starts from 0.
     pub process: String,
     /// The epoch that is being proven.
     pub epoch: u64,
-    /// Number of changes of this batch before these.
+    /// Number of changes of this batch before these changes.
     pub from: u64,
-    /// Number of changes with these.
+    /// Number of changes including these.
     pub to: u64,
-    /// Proofs made.
+    /// Number of proofs that the run has made.
     pub proofs_made: usize,
-    /// Proofs to make, with those that are made.
+    /// Number of proofs that the run makes in total.
     pub proofs_to_make: usize,
-    /// How long the others will take, in seconds, as far as can be told.
+    /// Estimate of the remaining time in seconds, if there is one.
     pub seconds_left: Option<f64>,
-    /// Number and last state of each proof that has changed.
+    /// Number and last state of each changed proof.
     pub proofs: Vec<(usize, ProofState)>,
-    /// Number and worker of those of them that a worker with a name has made.
+    /// Number and worker of each changed proof that a named worker made.
     pub workers: Vec<(usize, String)>,
 }
 
-/// What a stream has been told of a batch.
+/// What a stream already knows of a batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Follower {
     batch: String,
@@ -65,7 +66,7 @@ pub(crate) struct Follower {
 /// The last run of each batch.
 #[derive(Debug)]
 pub(crate) struct Runs {
-    /// What tells the changes that this process counts from those of another one.
+    /// A random name that tells the changes of this process from those of another one.
     process: String,
     runs: BTreeMap<String, Run>,
 }
@@ -76,7 +77,7 @@ impl Default for Runs {
     }
 }
 
-/// The last run of a batch: a byte for each proof, and the last changes.
+/// The last run of a batch: one byte for each proof, and the last changes.
 #[derive(Debug)]
 pub(crate) struct Run {
     epoch: u64,
@@ -85,31 +86,31 @@ pub(crate) struct Run {
     to_make: usize,
     began: Instant,
     is_over: bool,
-    /// Changes of the batch so far, those of earlier runs among them.
+    /// Number of changes of the batch so far, including those of earlier runs.
     changes: u64,
-    /// Plans of the batch, and ends of its runs.
+    /// Number of plans of the batch and of ends of its runs.
     turns: u64,
-    /// The last changes; `None` is the end of the run.
+    /// The last changes. `None` marks the end of the run.
     last: VecDeque<Option<(usize, ProofState)>>,
     names: Vec<String>,
-    /// Proofs by a worker with a name, and its place in `names`.
+    /// Proofs by named workers: the number of the proof, and the index of the name in `names`.
     by: HashMap<usize, u16>,
 }
 
 impl Runs {
-    /// Takes note of an event of a run.
+    /// Records an event of a run.
     pub(crate) fn event(&mut self, batch: &str, epoch: u64, event: &Event<'_>) {
         if let Event::Planned { tasks, to_run } = event {
             let before = self.runs.remove(batch);
             let (changes, turns) = before.as_ref().map_or((0, 0), |run| (run.changes, run.turns));
-            // Another attempt at the same proofs: those that were made are there.
+            // Another attempt at the same proofs: the proofs that were made still exist.
             let states = before.filter(|run| run.epoch == epoch && run.states.len() == *tasks).map(|run| run.states);
             let states = states.map_or_else(
                 || vec![None; *tasks],
                 |states| states.into_iter().map(|s| s.filter(|s| *s == ProofState::Proven)).collect(),
             );
             let (began, last) = (Instant::now(), VecDeque::new());
-            // The plan itself is a change: of which proofs are to be made.
+            // The plan itself is a change: it says which proofs must be made.
             let (changes, turns) = (changes + 1, turns + 1);
             let (names, by) = (Vec::new(), HashMap::new());
             let (made, to_make, is_over) = (0, *to_run, false);
@@ -135,8 +136,8 @@ impl Runs {
         run.change(id.0, state);
     }
 
-    /// Takes note of the end of a run: what was being made is not made any more. The end is a change too: what the run has not touched is
-    /// there.
+    /// Records the end of a run: proofs that were being made are stale. The end itself is a change too, because proofs
+    /// that a complete run has not touched count as reused.
     pub(crate) fn end(&mut self, batch: &str) {
         let Some(run) = self.runs.get_mut(batch).filter(|run| !run.is_over) else { return };
         run.is_over = true;
@@ -153,33 +154,35 @@ impl Runs {
         self.runs.get(batch).filter(|run| run.epoch == epoch)
     }
 
-    /// Changes of a batch so far.
+    /// Number of changes of a batch so far.
     pub(crate) fn changes(&self, batch: &str) -> u64 {
         self.runs.get(batch).map_or(0, |run| run.changes)
     }
 
-    /// Plans of a batch and ends of its runs so far: which proofs are stored is known again after each.
+    /// Number of plans of a batch and of ends of its runs. After each of them, the set of stored proofs must be read
+    /// again.
     pub(crate) fn turns(&self, batch: &str) -> u64 {
         self.runs.get(batch).map_or(0, |run| run.turns)
     }
 
-    /// What tells the changes that this process counts from those of another one.
+    /// The random name that tells the changes of this process from those of another one.
     pub(crate) fn process(&self) -> &str {
         &self.process
     }
 
-    /// One that is told of what changes from now on.
+    /// A follower of the changes from now on.
     pub(crate) fn follow(&self, batch: String) -> Follower {
         let run = self.runs.get(&batch);
         let (epoch, seen) = run.map_or((0, 0), |run| (run.epoch, run.changes));
         Follower { batch, epoch, seen }
     }
 
-    /// What has changed since the follower was told last.
+    /// The changes since the last call for this follower.
     pub(crate) fn news(&self, follower: &mut Follower) -> Option<Progress> {
         let run = self.runs.get(&follower.batch).filter(|run| run.changes != follower.seen)?;
         let oldest = run.changes - run.last.len() as u64;
-        // The follower reads all states where some changes are gone, or are of another run.
+        // If changes were dropped or belong to another run, `from` exceeds what the follower has seen: it must read all
+        // states.
         let from = follower.seen.max(oldest);
         let from = if follower.epoch == run.epoch { from } else { oldest };
         let skipped = usize::try_from(from - oldest).unwrap_or(usize::MAX);
@@ -232,7 +235,7 @@ impl Run {
         self.by.insert(number, place as u16);
     }
 
-    /// The name of the worker that has made a proof.
+    /// The name of the worker that made a proof, if it is known.
     pub(crate) fn worker(&self, number: usize) -> Option<&str> {
         self.by.get(&number).and_then(|place| self.names.get(usize::from(*place))).map(String::as_str)
     }
@@ -242,7 +245,7 @@ impl Run {
         self.states.get(number).copied().flatten()
     }
 
-    /// True when it is over, and has made all that was missing.
+    /// True when the run is over and has made all missing proofs.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_over && self.made == self.to_make
     }
@@ -252,7 +255,7 @@ impl Run {
         self.states.len()
     }
 
-    /// How long the proofs that are left take, as those that are made took. `None` before the first one is made.
+    /// Estimate of the remaining time in seconds, at the pace so far. `None` before the first proof and after the run.
     pub(crate) fn seconds_left(&self) -> Option<f64> {
         let left = self.to_make.saturating_sub(self.made);
         match (left, self.made) {
@@ -297,7 +300,7 @@ mod tests {
         );
         assert!(runs.of("b", 1).is_none());
 
-        // The run ends without its last proof, and another attempt knows the first.
+        // The run ends without its last proof. Another attempt knows the first one.
         runs.end("b");
         let news = runs.news(&mut follower).unwrap();
         assert_eq!((news.from, news.to, news.seconds_left), (4, 6, None));

@@ -1,4 +1,4 @@
-//! A service from its start to its end.
+//! The life of a service, from start to end.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,40 +27,41 @@ use crate::runs::Runs;
 use crate::sizes::Sizes;
 use crate::{Config, Event, health, http};
 
-/// Events that a slow listener may be behind before it misses some.
+/// Number of events that a slow listener may be behind before it misses some.
 const EVENTS: usize = 256;
-/// Questions to the store at once; further ones wait. A proof of a past epoch takes the memory of its batch.
+/// Greatest number of concurrent reads of the store; further ones wait. A proof of a past epoch takes the memory of its
+/// batch.
 pub(crate) const READERS: usize = 16;
-/// Bodies of changes that are parsed at the same time.
+/// Greatest number of bodies of changes that are parsed at the same time.
 const PARSERS: usize = 4;
-/// Stack of the thread that commits and proves: what a main thread has on most systems.
+/// Stack of the thread that commits and proves, in bytes: as much as a main thread has on most systems.
 const STACK_BYTES: usize = 8 << 20;
-/// Epochs of which it is remembered when they were committed and proven.
+/// Number of epochs whose times of commit and proof are remembered.
 const RECENT: usize = 1024;
-/// How long answers that are under way may take when everything else has ended.
+/// Time for answers that are under way after everything else has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// What a service works with.
+/// The parts of a service.
 pub struct Parts {
-    /// The store. Nobody else has it open.
+    /// The store, which nobody else has opened.
     pub store: Store,
     /// The backends of its batches.
     pub backends: Backends,
-    /// What runs their tasks.
+    /// The engine that runs their tasks.
     pub engine: Box<dyn Engine>,
-    /// Where the service's metrics go; those of `tasks` are there already.
+    /// The registry for the service's metrics. It already has those of `tasks`.
     pub registry: Registry,
-    /// What counts the tasks, also for the caller.
+    /// The metrics of the tasks, which the caller may update too.
     pub tasks: Metrics,
-    /// Where `/healthz`, `/readyz` and `/metrics` are answered too, whatever callers do to the service.
+    /// A further address for `/healthz`, `/readyz` and `/metrics`. It answers even if callers exhaust the service.
     pub probes: Option<TcpListener>,
 }
 
 /// Stages of a service.
 ///
 /// ```text
-///            told to leave              after the time of `drain`, or told to drain            after the time of `grace`, or told to
-///   running ───────────────▶ leaving ──────────────────────────────────────────────▶ draining ─────────────────────────────────────▶ aborting
+///            leave()            drain(), or after `drain`            abort(), or after `grace`
+///   running ─────────▶ leaving ───────────────────────────▶ draining ───────────────────────────▶ aborting
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
@@ -70,7 +71,7 @@ enum Stage {
     Aborting,
 }
 
-/// Tells a service to stop. Clones tell the same service.
+/// A handle that stops a service. Clones stop the same service.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Sender<Stage>);
 
@@ -81,17 +82,18 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Says that it leaves, goes on with everything for as long as the configuration says, and then drains.
+    /// Lets the service leave: it continues to answer for [`Config::drain`], and then drains.
     pub fn leave(&self) {
         self.raise(Stage::Leaving);
     }
 
-    /// Takes no more changes, commits those that wait, and goes on with their proofs for as long as the configuration says.
+    /// Lets the service drain: it accepts no more changes, commits those that wait, and continues with their proofs for
+    /// [`Config::grace`].
     pub fn drain(&self) {
         self.raise(Stage::Draining);
     }
 
-    /// The next stage: leaves, then drains, then aborts. What a signal tells.
+    /// Enters the next stage: leaving, then draining, then aborting. Signals call this.
     pub fn advance(&self) {
         self.0.send_modify(|now| {
             *now = match *now {
@@ -102,7 +104,7 @@ impl Shutdown {
         });
     }
 
-    /// Starts no more proofs either. The epoch is kept: the next start goes on with what is missing.
+    /// Starts no more proofs either. The epoch is kept: the next start makes the missing proofs.
     pub fn abort(&self) {
         self.raise(Stage::Aborting);
     }
@@ -116,19 +118,19 @@ impl Shutdown {
     }
 
     async fn reached(&self, stage: Stage) {
-        // The sender is `self`, so that the channel is open.
+        // `self` is a sender, so the channel is open.
         let _ = self.0.subscribe().wait_for(|now| *now >= stage).await;
     }
 }
 
-/// What a service has done.
+/// The work that a service has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Epochs committed.
     pub epochs: u64,
-    /// Batches proven, once for each epoch.
+    /// Proofs of batches, one for each batch and epoch.
     pub proofs: u64,
-    /// Batches that are left without a proof of the last epoch.
+    /// Batches without a proof of the last epoch.
     pub stale: Vec<String>,
 }
 
@@ -138,15 +140,15 @@ pub enum ServeError {
     /// The store failed.
     #[error("{0}")]
     Store(#[from] Error),
-    /// The listener failed, or the system gave no thread.
+    /// The listener failed, or the system could not start a thread.
     #[error("the service stopped: {0}")]
     Io(#[from] std::io::Error),
-    /// The thread that commits and proves is gone.
+    /// The thread that commits and proves panicked.
     #[error("the thread that commits epochs panicked; every answered request is committed")]
     Panicked,
 }
 
-/// A batch that is proven now.
+/// The batch that is being proven.
 #[derive(Clone, Debug)]
 pub(crate) struct Working {
     pub(crate) batch: String,
@@ -173,7 +175,7 @@ struct Recent {
     proven_after: Option<Duration>,
 }
 
-/// What blocks when it is used.
+/// Parts whose use may block.
 struct Held {
     store: RwLock<Store>,
     backups: Backups,
@@ -181,27 +183,27 @@ struct Held {
     engine: Box<dyn Engine>,
 }
 
-/// What must not be dropped on a thread that drives a runtime either: it is dropped on one of its own.
+/// Dropping the parts may block too, so a thread of its own does it.
 struct Blocking(Option<Box<Held>>);
 
 impl Drop for Blocking {
     fn drop(&mut self) {
         let parts = self.0.take();
         if let Ok(thread) = thread::Builder::new().name("close".into()).spawn(move || drop(parts)) {
-            // It can only have panicked, and says so itself.
+            // An error means a panic, which reports itself.
             let _ = thread.join();
         }
     }
 }
 
-/// What handlers and the thread of epochs share.
+/// State that handlers and the thread of epochs share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) schema: Schema,
     pub(crate) metrics: ServiceMetrics,
     pub(crate) queue: mpsc::Sender<Waiting>,
     pub(crate) streams: Arc<Semaphore>,
-    /// Those of them that may be open without a token.
+    /// Places for streams without a token. Each also needs a place of `streams`.
     pub(crate) public_streams: Arc<Semaphore>,
     pub(crate) readers: Arc<Semaphore>,
     /// Turns to parse a body of changes.
@@ -210,13 +212,13 @@ pub(crate) struct Shared {
     events: broadcast::Sender<Event>,
     working: Mutex<Option<Working>>,
     runs: Mutex<Runs>,
-    /// Counts what happens in runs, for those who follow them.
+    /// Changes whenever a run progresses.
     progressed: watch::Sender<()>,
-    /// The last epochs, the oldest first.
+    /// The last epochs, oldest first.
     recent: Mutex<VecDeque<Recent>>,
     /// The turn to build a tree of proofs.
     pub(crate) builder: Arc<Semaphore>,
-    /// Trees of proofs of the current epoch, by batch and its turns, the newest first.
+    /// Trees of proofs of the current epoch by batch and its turns, newest first.
     pub(crate) trees: Mutex<Vec<(String, u64, Arc<ProofTree>)>>,
     failing: Mutex<Vec<Failing>>,
     stalled: AtomicBool,
@@ -244,18 +246,18 @@ impl Shared {
         &self.parts().backups
     }
 
-    /// The store, beside others who read it or commit to it.
+    /// Shared access to the store: others may read it or commit to it.
     pub(crate) fn store(&self) -> RwLockReadGuard<'_, Store> {
-        // A store is whole after a panic: what it changes, it changes in transactions.
+        // A panic leaves the store valid, because it changes in transactions.
         self.parts().store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store, with nobody else.
+    /// Exclusive access to the store.
     pub(crate) fn store_alone(&self) -> RwLockWriteGuard<'_, Store> {
         self.parts().store.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the store again after a read or write of its file has failed.
+    /// Opens the store again after a read or write of its file failed.
     pub(crate) fn recover(&self) -> Result<(), Error> {
         if !self.store().has_failed() {
             return Ok(());
@@ -265,12 +267,13 @@ impl Shared {
         store.recover()
     }
 
-    /// True since a write found no room on the disk, until one succeeds.
+    /// True after a write found no space on the disk, until a write succeeds.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Notes it. A full disk needs the pages that a backup keeps, so that one ends.
+    /// Records whether the disk is full. A full disk needs the pages that a backup holds, so a running backup is broken
+    /// off.
     pub(crate) fn set_full(&self, full: bool) {
         if full {
             self.backups().break_off();
@@ -279,17 +282,17 @@ impl Shared {
         self.metrics.disk_full.set(full.into());
     }
 
-    /// True while the service takes changes.
+    /// True while the service accepts changes.
     pub(crate) fn is_running(&self) -> bool {
         self.shutdown.now() < Stage::Draining
     }
 
-    /// True since the service was told to leave.
+    /// True after the service was told to leave.
     pub(crate) fn is_leaving(&self) -> bool {
         self.shutdown.now() > Stage::Running
     }
 
-    /// What `/v1/status` calls the stage.
+    /// The stage as `/v1/status` names it.
     pub(crate) fn state(&self) -> &'static str {
         match self.shutdown.now() {
             Stage::Running => "running",
@@ -298,22 +301,22 @@ impl Shared {
         }
     }
 
-    /// True when no more proofs are to be started.
+    /// True when no more proofs may start.
     pub(crate) fn is_aborting(&self) -> bool {
         self.shutdown.now() == Stage::Aborting
     }
 
-    /// Waits until no more proofs are to be started.
+    /// Waits until no more proofs may start.
     pub(crate) async fn aborting(&self) {
         self.shutdown.reached(Stage::Aborting).await;
     }
 
-    /// True since a refresh was given up because nobody worked on it, until there is a sign of work.
+    /// True after a refresh was given up because nobody worked on it, until the next sign of work.
     pub(crate) fn is_stalled(&self) -> bool {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// Notes it, and tells everyone who listens where it is new.
+    /// Records whether proofs are stalled, and tells all listeners if this is new.
     pub(crate) fn set_stalled(&self, stalled: bool) {
         if self.stalled.swap(stalled, Ordering::Relaxed) != stalled {
             self.metrics.stalled.set(stalled.into());
@@ -321,7 +324,7 @@ impl Shared {
         }
     }
 
-    /// Why a refresh was stopped.
+    /// The reason why a refresh was stopped.
     pub(crate) fn stop_reason(&self) -> String {
         if self.is_aborting() {
             return "the service stops".into();
@@ -330,7 +333,8 @@ impl Shared {
         format!("no proof was begun or ended for {seconds} s: see whether there are workers for this queue")
     }
 
-    /// Says whether the service takes changes, or why not. Proofs may be late: epochs are committed without them.
+    /// Says whether the service accepts changes, or why not. Late proofs do not matter: epochs are committed without
+    /// them.
     fn ready(&self) -> Result<(), String> {
         if self.is_leaving() { Err("the service stops".into()) } else { Ok(()) }
     }
@@ -340,14 +344,14 @@ impl Shared {
         self.shutdown.reached(Stage::Draining).await;
     }
 
-    /// Tells everyone who listens.
+    /// Sends an event to all listeners.
     pub(crate) fn publish(&self, event: Event) {
         self.remember(&event);
         // An error means that nobody listens.
         let _ = self.events.send(event);
     }
 
-    /// Notes when an epoch was committed and when it was proven.
+    /// Records when an epoch was committed and when it was proven.
     fn remember(&self, event: &Event) {
         let mut recent = lock(&self.recent);
         match event {
@@ -367,7 +371,7 @@ impl Shared {
         }
     }
 
-    /// What is remembered of an epoch.
+    /// The record of a recent epoch.
     pub(crate) fn committed(&self, epoch: u64) -> Option<Committing> {
         let recent = lock(&self.recent);
         let found = recent.iter().rev().find(|recent| recent.epoch == epoch)?;
@@ -379,18 +383,18 @@ impl Shared {
         })
     }
 
-    /// Who makes proofs.
+    /// The maker of proofs: `workers` or `service`.
     pub(crate) fn prover(&self) -> &'static str {
-        // Only workers can be absent.
+        // A limit is set only for workers, because only they can be absent.
         if self.config.stall.is_some() { "workers" } else { "service" }
     }
 
-    /// What is known of the last runs.
+    /// Progress of the last runs.
     pub(crate) fn runs(&self) -> MutexGuard<'_, Runs> {
         lock(&self.runs)
     }
 
-    /// Changes whenever something happens in a run.
+    /// A receiver that changes whenever a run progresses.
     pub(crate) fn progressed(&self) -> watch::Receiver<()> {
         self.progressed.subscribe()
     }
@@ -399,14 +403,14 @@ impl Shared {
         self.events.subscribe()
     }
 
-    /// Answers a request that was in the queue.
+    /// Answers a request from the queue.
     pub(crate) fn answer(&self, asker: Asker, with: Result<Done, Problem>) {
         self.metrics.waiting.dec();
         if let (Some(record), Ok(Done { epoch, changes, replayed })) = (&asker.record, &with) {
-            // Also where who asked has gone.
+            // Recorded even if the caller has disconnected.
             record.committed(epoch.number, *changes, *replayed);
         }
-        // Who asked may have gone.
+        // An error means that the caller has disconnected.
         let _ = asker.answer.send(with);
     }
 
@@ -453,7 +457,7 @@ impl Shared {
         self.proofs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes how long the last epoch took with its proofs.
+    /// Records how long the last epoch and its proofs took.
     pub(crate) fn cycle_took(&self, time: Duration) {
         self.cycle_millis.store(time.as_millis() as u64, Ordering::Relaxed);
     }
@@ -474,15 +478,15 @@ impl Shared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each holder leaves the value whole.
+    // Every holder of the lock leaves the value valid, so poisoning is ignored.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Serves on `listener` until `shutdown` is told, and then ends what is under way. Finishes first what an earlier process
-/// has left. Needs a runtime with several threads.
+/// Serves on `listener` until `shutdown` says to stop, then finishes the work under way. It first proves the batches
+/// that an earlier process left stale. Needs a runtime with several threads.
 ///
 /// # Errors
-/// [`ServeError`]. Whatever was answered is committed.
+/// [`ServeError`]. Every answered request is committed.
 pub async fn serve(
     listener: TcpListener,
     parts: Parts,
@@ -531,18 +535,18 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
     let ready = shared.clone();
     let health = Health::new(Arc::new(registry), move || ready.ready());
     let router = http::router(shared.clone(), health.clone());
-    // Probes are answered to the end.
+    // Probes are answered until the end.
     let _probes = probes.map(|listener| Probes::start(listener, health)).transpose()?;
     let (end, mut ended) = oneshot::channel();
     let epochs = Epochs::new(shared.clone(), requests, Handle::current());
     let thread = thread::Builder::new().name("epochs".into()).stack_size(STACK_BYTES).spawn(move || {
-        // Without a receiver the service is gone already.
+        // An error means that the service has ended already.
         let _ = end.send(epochs.run());
     })?;
 
     let (close, closed) = oneshot::channel::<()>();
     let closed = async move {
-        // A dropped sender says the same.
+        // A dropped sender means the same.
         let _ = closed.await;
     };
     let Config { connections, head_time: head, body_time: silence, .. } = shared.config;
@@ -578,11 +582,11 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
     shared.publish(Event::Stopping);
     let _ = close.send(());
     if !server.is_finished() {
-        // A panic ends its connections too.
+        // An error means a panic, which ends the connections too.
         let _ = server.await;
     }
     let summary = tokio::task::spawn_blocking(move || {
-        // A panic of the thread is in `outcome` already.
+        // `outcome` already has a panic of the thread.
         let _ = thread.join();
         shared.summary()
     });
@@ -591,7 +595,8 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
     Ok(summary)
 }
 
-/// The thread that answers probes: whatever callers have the threads of the service do, it does not wait for them. Dropped, it ends.
+/// The thread that answers probes. It never waits for the threads of the service, whatever callers do. Dropping this
+/// ends the thread.
 struct Probes {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -609,7 +614,7 @@ impl Probes {
             };
             tokio::select! {
                 () = health::health(listener, health, std::future::pending()) => {}
-                // A dropped sender says the same.
+                // A dropped sender means the same.
                 _ = stopped => {}
             }
         };
@@ -622,7 +627,7 @@ impl Drop for Probes {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It can only have panicked, and says so itself.
+            // An error means a panic, which reports itself.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Sizes on the disk of the store, for the metrics.
+//! Sizes of the store on disk, for the metrics.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::metrics::ServiceMetrics;
 
-/// Pause between two looks.
+/// Time between two measurements.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// One look of so many is at the proofs too: it takes a call to the system for each of their files.
+/// One measurement in this many includes the proofs, because it takes a system call for each of their files.
 const PROOFS_EVERY: u32 = 20;
 
-/// Looks at sizes.
+/// Measures the sizes of a store.
 #[derive(Clone)]
 pub(crate) struct Sizes {
     space: Space,
@@ -23,21 +23,21 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes of a store, of which those that take no time are known at once.
+    /// The sizes of a store, measured at once except for the proofs.
     pub(crate) fn of(store: &Store, metrics: &ServiceMetrics) -> Self {
         let sizes = Self { space: store.space(), dir: store.dir().into(), metrics: metrics.clone() };
         sizes.look(false);
         sizes
     }
 
-    /// Looks again and again.
+    /// Measures every [`LOOK_EVERY`], and never ends.
     pub(crate) async fn watch(self) {
         let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         for look in (0..PROOFS_EVERY).cycle() {
             ticks.tick().await;
             let sizes = self.clone();
-            // One that panics is tried again.
+            // A measurement that panics is repeated at the next tick.
             let _ = tokio::task::spawn_blocking(move || sizes.look(look == 0)).await;
         }
     }

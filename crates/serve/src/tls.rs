@@ -11,15 +11,15 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Certificates and private key that callers of a service see, which can be exchanged while it runs. Clones are the same pair.
+/// Certificates and private key of a service, which can be replaced while it runs. Clones share the pair.
 ///
-/// TLS 1.2 and 1.3, with the protocol `http/1.1` (ALPN).
+/// Supports TLS 1.2 and 1.3 with the ALPN protocol `http/1.1`.
 #[derive(Clone)]
 pub struct Tls(Arc<Held>);
 
 struct Held {
     pair: RwLock<Pair>,
-    /// Seconds from 1970 to the end of the certificate, for the metrics.
+    /// Seconds from 1970-01-01 to the end of the certificate, for the metrics.
     expiry: Gauge,
 }
 
@@ -30,13 +30,13 @@ struct Pair {
     expires: i64,
 }
 
-/// Texts are not the certificates and the key of a server. No message shows a part of the key.
+/// The texts are not the certificates and the key of a server. Messages show no part of the key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// The text of the certificates is not PEM.
     #[error("the certificates are not in PEM format: base64 between the lines BEGIN CERTIFICATE and END CERTIFICATE")]
     Certificates,
-    /// It holds something else.
+    /// The text of the certificates has no certificate.
     #[error("the file of certificates has no CERTIFICATE in PEM format")]
     NoCertificate,
     /// The first certificate cannot be read.
@@ -45,13 +45,14 @@ pub enum TlsError {
     /// The text of the key has no private key.
     #[error("the key file has no PRIVATE KEY in PEM format without a password")]
     NoKey,
-    /// Certificate and key do not fit, or are of a kind that is not supported.
+    /// Certificate and key do not match, or are of an unsupported kind.
     #[error("certificate and key cannot be used together: {0}")]
     Pair(String),
 }
 
 impl Tls {
-    /// The certificates of a text in PEM, the server's own first, and the private key of another one (PKCS #8, SEC 1 or PKCS #1).
+    /// Reads the certificates of a text in PEM, the server's own first, and the private key of another one (PKCS #8,
+    /// SEC 1 or PKCS #1).
     ///
     /// # Errors
     /// [`TlsError`], which does not show the key.
@@ -62,7 +63,7 @@ impl Tls {
         Ok(Self(Arc::new(Held { pair: RwLock::new(pair), expiry })))
     }
 
-    /// Shows this pair to new connections from now on. Those that are open stay as they are.
+    /// Shows this pair to new connections from now on. Open connections keep theirs.
     pub fn replace(&self, with: &Self) {
         let new = with.pair();
         self.0.expiry.set(new.expires);
@@ -79,12 +80,12 @@ impl Tls {
         self.pair().begins
     }
 
-    /// [`Self::expires`], also of later pairs.
+    /// [`Self::expires`] as a gauge, which [`Self::replace`] updates.
     pub(crate) fn expiry(&self) -> &Gauge {
         &self.0.expiry
     }
 
-    /// What begins the next connection.
+    /// The acceptor for the next connection.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         self.pair().config.into()
     }
@@ -102,7 +103,7 @@ impl fmt::Debug for Tls {
 
 impl Pair {
     fn new(certificates: &[u8], key: &[u8]) -> Result<Self, TlsError> {
-        // Errors of the parser may show a line of the text: nothing is said of them.
+        // Errors of the parser may contain a line of the text, so they are dropped.
         let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(certificates).collect();
         let chain = chain.map_err(|_| TlsError::Certificates)?;
         let first = chain.first().ok_or(TlsError::NoCertificate)?;
@@ -120,10 +121,10 @@ impl Pair {
 const SEQUENCE: u8 = 0x30;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
-/// The tag of a version, which the first version leaves out.
+/// The tag of the version field, which certificates of version 1 omit.
 const VERSION: u8 = 0xa0;
 
-/// Beginning and end of a certificate's validity in seconds from 1970-01-01 (RFC 5280, 4.1); `None` where the bytes are not those of a
+/// Start and end of a certificate's validity in seconds from 1970-01-01 (RFC 5280, 4.1); `None` if the bytes are not a
 /// certificate.
 fn validity(certificate: &[u8]) -> Option<(i64, i64)> {
     let (_, certificate, _) = element(certificate)?;
@@ -131,7 +132,7 @@ fn validity(certificate: &[u8]) -> Option<(i64, i64)> {
     if fields.first() == Some(&VERSION) {
         fields = element(fields)?.2;
     }
-    // Serial number, algorithm of the signature, issuer.
+    // Skip serial number, signature algorithm and issuer.
     for _ in 0..3 {
         fields = element(fields)?.2;
     }
@@ -140,10 +141,10 @@ fn validity(certificate: &[u8]) -> Option<(i64, i64)> {
     Some((seconds(begin.0, begin.1)?, seconds(end.0, end.1)?))
 }
 
-/// Seconds from 1970-01-01 to a time of DER with this tag.
+/// Seconds from 1970-01-01 to a DER time with this tag.
 fn seconds(tag: u8, time: &[u8]) -> Option<i64> {
     let time = std::str::from_utf8(time).ok().filter(|time| time.is_ascii())?;
-    // Of two digits, 50 to 99 are years before 2000 (4.1.2.5.1).
+    // Years of two digits: 50 to 99 mean 1950 to 1999 (4.1.2.5.1).
     let time = match tag {
         UTC_TIME => format!("{}{time}", if time.get(..2)? < "50" { "20" } else { "19" }),
         GENERALIZED_TIME => time.into(),
@@ -155,7 +156,7 @@ fn seconds(tag: u8, time: &[u8]) -> Option<i64> {
     parse_timestamp(text.as_bytes()).ok().map(|micros| micros.div_euclid(1_000_000))
 }
 
-/// Tag and content of the first element of DER, and what follows it.
+/// Tag and content of the first DER element, and the bytes after it.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], rest) = der.split_first_chunk()?;
     let (length, rest) = match first {
@@ -215,7 +216,7 @@ mod tests {
             assert_eq!(validity(&der[..cut]), None);
         }
         for at in 0..der.len() {
-            // Whatever it gives, it does not panic.
+            // Any result will do, but no panic.
             for bit in 0..8 {
                 let mut changed = der.to_vec();
                 changed[at] ^= 1 << bit;

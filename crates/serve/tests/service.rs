@@ -1,4 +1,4 @@
-//! The service as its callers meet it: a real socket, and the backend that executes everything again.
+//! The service as its callers see it: a real socket, and the backend that executes everything again.
 
 #[path = "service/access.rs"]
 mod access;
@@ -58,7 +58,7 @@ fn changes_become_epochs_and_every_epoch_has_its_proof() {
     // At epoch 1 the batch had other members.
     world.problem("GET", "/v1/batches/b/proof?epoch=1", "", 404, "not-proven");
 
-    // Another change, and the proof of the epoch before is still there.
+    // After another change, the proof of the epoch before still exists.
     let third = world.json("POST", "/v1/changes", &set(3, 9), 200);
     assert_eq!(events.by_ref().take(2).map(|(name, _)| name).collect::<Vec<_>>(), ["epoch", "proof"]);
     let old = world.client.get("/v1/batches/b/proof?epoch=2");
@@ -133,13 +133,13 @@ fn what_is_wrong_with_a_request_is_told() {
         let problem = world.problem("POST", "/v1/changes", body, status, name);
         assert!(problem["detail"].as_str().unwrap().contains(says), "{problem}");
     }
-    // A body that says nothing of its length, and one that does not come.
+    // A body that exceeds the limit by one byte, and one that does not arrive.
     let long = "\n".repeat(3000);
     let mut reader = world.client.open("POST", "/v1/changes", &[("content-length", "2001")], long.as_bytes()).unwrap();
     assert_eq!(head(&mut reader).unwrap().0, 413);
     let mut reader = world.client.open("POST", "/v1/changes", &[("content-length", "100")], b"{").unwrap();
     assert_eq!(head(&mut reader).unwrap().0, 408);
-    // The place in the queue is free again.
+    // The requests above hold no place in the queue.
     for (method, path, status, name) in [
         ("GET", "/v1/changes", 405, "method"),
         ("GET", "/v2", 404, "not-found"),
@@ -175,7 +175,7 @@ fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
     world.wait(|status| status["queue"]["waiting"] == 2);
     let full = world.problem("POST", "/v1/changes", &set(5, 3), 429, "queue-full");
     assert!(full["retry_after"].as_u64().unwrap() >= 1, "{full}");
-    // The proof of an epoch comes before the next epoch, and what can be read stays readable.
+    // The proof of an epoch comes before the next epoch. Meanwhile reads still work.
     assert_eq!(world.json("GET", "/v1/status", "", 200)["epoch"], 2);
     assert_eq!(world.client.get("/v1/batches/b/proof").header("evergrove-epoch"), "1");
     world.gate.set(true);
@@ -184,7 +184,7 @@ fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
     assert_eq!(good.status, 200, "{}", good.text());
     world.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 3);
 
-    // One that deletes a slot which another one names follows it.
+    // A request that deletes a slot of another request gets the next epoch.
     world.gate.set(false);
     assert_eq!(world.json("POST", "/v1/changes", &set(6, 1), 200)["epoch"], 4);
     let one = post(format!("{}\n{}", set(6, 2), set(7, 2)));
@@ -198,7 +198,7 @@ fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
     assert_eq!((epoch(one.join().unwrap()), epoch(two.join().unwrap())), (5.into(), 6.into()));
     world.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 6);
 
-    // Those that name different slots share one.
+    // Requests for different slots share an epoch.
     world.gate.set(false);
     assert_eq!(world.json("POST", "/v1/changes", &set(6, 9), 200)["epoch"], 7);
     let both = [post(set(8, 1)), post(set(9, 1))];
@@ -251,7 +251,7 @@ fn a_service_that_leaves_answers_until_callers_know() {
     let start = Instant::now();
     world.shutdown.leave();
     assert_eq!((world.client.get("/readyz").status, world.probes.get("/readyz").status), (503, 503));
-    // Everything else is as before, on new connections too; open ones end after an answer.
+    // Everything else still works, on new connections too. Open connections end after an answer.
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
     assert_eq!(world.json("GET", "/v1/status", "", 200)["state"], "leaving");
     assert_eq!(open(&mut other).1["connection"], "close");
@@ -261,7 +261,7 @@ fn a_service_that_leaves_answers_until_callers_know() {
     assert_eq!((summary.epochs, summary.stale.len()), (1, 0));
     assert!(TcpStream::connect(world.client.addr()).is_err(), "the listener is closed");
 
-    // Told again, it drains, and then leaves its proofs.
+    // A second call drains the service, and a third one stops its proofs.
     let world = World::start(Config { drain: Duration::from_secs(60), ..Config::default() }, Gate::closed());
     let start = Instant::now();
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
@@ -303,7 +303,7 @@ fn proofs_that_fail_are_tried_again() {
     assert_eq!((&failure["event"], &failure["retry_after"]), (&"failure".into(), &1.into()));
     assert!(failure["cause"].as_str().unwrap().contains("the graph has no task"), "{failure}");
     assert_eq!(world.json("GET", "/v1/status", "", 200)["failing"][0]["batch"], "b");
-    // With the next epoch, and then after a while.
+    // The next epoch tries again and fails. The attempt after a pause succeeds.
     assert_eq!(world.json("POST", "/v1/changes", &set(4, 1), 200)["epoch"], 3);
     assert_eq!((next()["event"].clone(), next()["event"].clone()), ("epoch".into(), "failure".into()));
     let proof = next();
@@ -324,7 +324,7 @@ fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
     world.wait(|status| status["batches"][0]["proven"]["epoch"] == 6 && status["height"] == 9);
     world.problem("GET", "/v1/epochs/1", "", 404, "not-found");
     assert_eq!(world.json("GET", "/v1/epochs/5", "", 200)["rows"], 81);
-    // One mistaken position would make every later proof deeper.
+    // The height is limited, because one wrong position would make every later proof deeper.
     let problem = world.problem("POST", "/v1/changes", &set(1 << 10, 1), 422, "refused");
     assert!(problem["detail"].as_str().unwrap().contains("index 1024 is outside the vector of 2^9 slots"), "{problem}");
     assert_eq!(world.json("POST", "/v1/changes", &set((1 << 10) - 1, 1), 200)["epoch"], 7);
@@ -359,7 +359,7 @@ fn metrics_and_the_description_are_there_without_a_token() {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
     assert!(text.ends_with("# EOF\n"));
-    // Of files that are there, and room on a disk that has some.
+    // The store has a file, and its disk has free space.
     for (name, sizes) in [("store", 4096..1 << 30), ("free", 1..u64::MAX)] {
         let line = text.lines().find_map(|l| l.strip_prefix(&format!("evergrove_{name}_bytes ")));
         assert!(line.is_some_and(|size| sizes.contains(&size.parse().unwrap())), "{name}: {line:?}");
@@ -372,7 +372,7 @@ fn metrics_and_the_description_are_there_without_a_token() {
         let text = world.probes.get("/metrics").text().to_owned();
         let proofs = text.lines().any(|l| l.strip_prefix("evergrove_proofs_bytes ").is_some_and(|size| size != "0"));
         let streams = text.contains("evergrove_streams 1\n") && text.contains("evergrove_connections 1\n");
-        // Whatever callers ask for, labels are routes.
+        // Labels are routes, so a caller cannot invent new ones.
         assert!(
             !text.contains("nowhere")
                 && text.contains("evergrove_http_seconds_count{route=\"other\",class=\"4xx\"} 1\n")
@@ -420,7 +420,7 @@ fn metrics_and_the_description_are_there_without_a_token() {
         }
     }
     assert!(document["components"]["securitySchemes"]["bearer"].is_object());
-    // Every reference leads somewhere.
+    // Every reference has a schema.
     let text = document.to_string();
     for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(document["components"]["schemas"][name].is_object(), "{name}");
@@ -428,7 +428,7 @@ fn metrics_and_the_description_are_there_without_a_token() {
     world.stop();
 }
 
-/// Answers POST to /v1/changes with these headers.
+/// The answer to a POST to /v1/changes with these headers: status, body, and whether the request was replayed.
 fn post(world: &World, headers: &[(&str, &str)], body: &str) -> (u16, Value, bool) {
     let answer = world.client.send("POST", "/v1/changes", headers, body.as_bytes()).unwrap();
     let replayed = answer.headers.get("idempotency-replayed").is_some_and(|text| text == "true");
@@ -443,7 +443,7 @@ fn a_request_with_a_key_is_made_once() {
     assert!(missing["detail"].as_str().unwrap().contains("order-17"));
     let (status, first, replayed) = post(&world, &key, &set(3, 1));
     assert_eq!((status, &first["epoch"], replayed), (200, &2.into(), false));
-    // Another caller writes a newer row. The first request, sent again, does not take it away.
+    // Another caller writes a newer row. Sending the first request again does not undo this.
     let newer = world.json("POST", "/v1/changes", &set(3, 2), 200);
     assert_eq!(newer["epoch"], 3);
     assert_eq!(post(&world, &key, &set(3, 1)), (200, first.clone(), true));
@@ -451,7 +451,7 @@ fn a_request_with_a_key_is_made_once() {
     world.check_opening(&opening.body, 3, newer["commitment"].as_str().unwrap(), 2);
     let (status, problem, _) = post(&world, &key, &set(3, 9));
     assert_eq!((status, &problem["type"]), (422, &"urn:evergrove:problem:key-reused".into()));
-    // One that was refused was not made.
+    // A refused request was not made, so its key is still free.
     let other = [("idempotency-key", "order-18")];
     assert_eq!(post(&world, &other, "{\"delete\":127}").0, 422);
     assert_eq!(post(&world, &other, &set(4, 1)).1["epoch"], 4);
@@ -459,7 +459,7 @@ fn a_request_with_a_key_is_made_once() {
     for wrong in ["", "a b", &"k".repeat(129)] {
         assert_eq!(post(&world, &[("idempotency-key", wrong)], &set(5, 1)).0, 400, "{wrong:?}");
     }
-    // The keys are in the store.
+    // The store keeps the keys.
     let dir = world.dir.clone();
     world.stop();
     let world = World::in_dir(dir, Config::default(), Gate::open());
@@ -479,7 +479,8 @@ fn a_request_that_names_an_epoch_follows_it_or_is_refused() {
     world.stop();
 }
 
-/// Eight callers who all set the same row while a proof is made: one epoch, in which the last row stays. Of those that name an epoch one is made.
+/// While a proof is made, eight callers set the same row: they get one epoch, and the last row stays. Of four callers
+/// that name the same epoch, one succeeds.
 #[test]
 fn changes_of_one_row_share_an_epoch() {
     let world = World::start(Config::default(), Gate::closed());
@@ -491,7 +492,7 @@ fn changes_of_one_row_share_an_epoch() {
                     let client = &world.client;
                     move || client.send("POST", "/v1/changes", &[], set(3, 100 + x).as_bytes()).unwrap()
                 });
-                // One after the other, so that the last is known.
+                // One after the other, so that the last one is known.
                 world.wait(|status| status["queue"]["waiting"] == x + 1);
                 caller
             })
@@ -530,7 +531,7 @@ fn epochs_go_on_where_nobody_proves() {
     assert!(stalled["cause"].as_str().unwrap().contains("see whether there are workers"), "{stalled}");
     let failure = next();
     assert!(failure["cause"].as_str().unwrap().contains("no proof was begun or ended for 2 s"), "{failure}");
-    // It takes changes, so that it stays behind its endpoint.
+    // It still accepts changes, so it stays ready.
     assert_eq!(world.client.get("/readyz").status, 200);
     assert_eq!(world.json("GET", "/v1/status", "", 200)["stalled"], true);
     let stalled = |text: &str| world.client.get("/metrics").text().contains(&format!("evergrove_stalled {text}\n"));
@@ -573,7 +574,7 @@ fn a_full_disk_stops_changes_and_nothing_else() {
     world.wait(|status| status["batches"][0]["fresh"] == true);
     let room = disk.blocks();
     disk.limit(move || room);
-    // What is free inside the file is used up first.
+    // The free pages of the file are used up first.
     let made = (2..500).find(|x| world.client.post("/v1/changes", &set(3, *x)).status == 507).expect("no room");
     for x in 0..3 {
         let problem = world.problem("POST", "/v1/changes", &set(3, 600 + x), 507, "full");

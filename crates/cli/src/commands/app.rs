@@ -1,4 +1,4 @@
-//! `evergrove app`: what rows come to.
+//! `evergrove app`: outputs of applications over rows.
 
 pub(crate) mod aggregate;
 pub(crate) mod bls_keys;

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             made = Some(remote::copy(url, out, terminal)?);
             return Ok(());
         }
-        // The parser demands one of the two.
+        // The parser requires one of the two flags.
         made = Some(copy(args.store.as_deref().unwrap_or(Path::new("")), out, terminal)?);
         Ok(())
     })?;
@@ -58,14 +58,14 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     if args.out != Path::new(files::STDIN) {
         return report.print(terminal.format);
     }
-    // Stdout is the file.
+    // The file went to stdout.
     if !terminal.quiet {
         eprint!("{}", report.text());
     }
     Ok(())
 }
 
-/// What a backup says of itself.
+/// Adds the facts in the head of a backup.
 pub(super) fn add_head(report: &mut Report, head: &BackupHead) {
     report.add("commitment", head.epoch.commitment.to_string());
     report.add("epoch", head.epoch.number);
@@ -84,7 +84,7 @@ fn write(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<(
     out.flush().context("stdout")
 }
 
-/// Counts the blocks of a backup of about so many bytes.
+/// Counts the MiB of a backup of about this many bytes.
 pub(super) fn counter(terminal: Terminal, bytes: Option<u64>) -> Counter {
     Counter::new(terminal.quiet, "MiB", bytes.map(|bytes| bytes.div_ceil(1 << 20)))
 }

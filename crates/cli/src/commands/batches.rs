@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     Ok(())
 }
 
-/// A batch as an object.
+/// A batch as a JSON object.
 pub(crate) fn object(batch: &BatchStatus) -> Value {
     let proven = batch.proven.as_ref().map(|p| {
         json!({
@@ -64,7 +64,7 @@ pub(crate) fn object(batch: &BatchStatus) -> Value {
     })
 }
 
-/// A batch in one line.
+/// A batch as one line for people.
 pub(crate) fn line(batch: &BatchStatus) -> String {
     let state = match &batch.proven {
         Some(p) if batch.fresh => format!("fresh, {} of {}", p.kind, size(p.bytes)),

@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// The table with the positions of an order.
+/// The table with its rows at the positions of an order.
 fn in_order(table: Table, order: Order, duplicates: bool) -> Result<Table> {
     match openzeppelin::positions(table.schema(), table.rows()?, order, duplicates) {
         Ok(positions) => Ok(table.with_index(IndexSource::List(positions))),

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     crate::report::text(&String::from_utf8_lossy(&script))
 }
 
-/// The command with the values that its options take. Parsers of their own say no values, and name better remedies.
+/// The command with the values that its options accept. Their usual parsers list no values, but name better remedies.
 fn with_values(command: Command) -> Command {
     let command = command.mut_args(|arg| match values(arg.get_id().as_str()) {
         Some(names) => arg.value_parser(PossibleValuesParser::new(names)),
@@ -36,7 +36,7 @@ fn with_values(command: Command) -> Command {
 /// Options that take a list of positions or a file of such lists.
 const LISTS: [&str; 2] = ["indices", "delete"];
 
-/// The names out of which an option takes one.
+/// The names that an option accepts, if there are only a few.
 fn values(option: &str) -> Option<Vec<&'static str>> {
     Some(match option {
         "profile" | "allow_profile" => Profile::ALL.into_iter().map(Profile::name).collect(),

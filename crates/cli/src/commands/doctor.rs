@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     }
     let elapsed = start.elapsed().as_secs_f64();
     let healthy = found.healthy();
-    // Measured again, as what was measured before may have had other work beside it.
+    // Measured again, because other work may have run during an earlier measurement.
     let machine = Machine::measure(leader::threads(None));
     let kept = config.keys.as_deref().map_or(Ok(()), |dir| machine.keep(dir));
     let isa = machine.isa;

@@ -261,7 +261,7 @@ fn name(path: &Path) -> String {
 }
 
 impl Block {
-    /// The roots that are known, and the header that has them.
+    /// The known roots, and the header that has them, if there is one.
     fn read(&self) -> Result<(Roots, Option<Header>)> {
         if let Some(path) = &self.header {
             let header = read_header(&read(path)?, self.block_hash.as_ref()).with_context(|| name(path))?;
@@ -274,7 +274,7 @@ impl Block {
 }
 
 impl Check {
-    /// The lists that are given, with their tags.
+    /// The given lists with their tags.
     fn lists(&self) -> impl Iterator<Item = (Tag, &PathBuf)> {
         let lists = [&self.transactions, &self.receipts, &self.withdrawals];
         Tag::ALL.into_iter().skip(1).zip(lists).filter_map(|(tag, path)| Some((tag, path.as_ref()?)))
@@ -287,7 +287,7 @@ fn root_of(roots: &Roots, tag: Tag) -> Result<&Hash> {
         .with_context(|| format!("the {tag} root is not known: take the header of the block, or name --{tag}-root"))
 }
 
-/// The claims that were checked, the roots that they are about, and the nodes that show them.
+/// Checked claims, the roots that they are about, and the nodes that show them.
 #[cfg_attr(not(feature = "local"), expect(dead_code, reason = "a build without proofs checks and prints"))]
 struct Claimed {
     roots: Roots,
@@ -298,7 +298,7 @@ struct Claimed {
 fn check(args: &Check) -> Result<(Report, Claimed)> {
     let (known, header) = args.block.read()?;
     let (mut claims, mut nodes, mut strays) = (BTreeMap::new(), Vec::new(), 0);
-    // Two claims about one thing are equal where both are true.
+    // Two true claims with the same key are equal.
     let mut add = |more: Vec<Claim>| claims.extend(more.into_iter().map(|claim| (claim.key(), claim)));
     if !args.proofs.is_empty() {
         let mut proofs = Vec::new();
@@ -375,7 +375,7 @@ pub(super) fn add_block(report: &mut Report, roots: &Roots, header: Option<&Head
     }
 }
 
-/// What was shown.
+/// Adds what was shown, for people.
 fn note(report: &mut Report, roots: &Roots, header: Option<&Header>, claims: Option<&[Claim]>) {
     let claims: Option<Vec<_>> = claims.map(|claims| claims.iter().map(|claim| (claim.clone(), None)).collect());
     let anchor = header.map_or(Anchor::Roots(roots), Anchor::Header);
@@ -387,7 +387,7 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     let (mut report, Claimed { roots, nodes, claims }) = check(&args.check)?;
     let find = |hash: &Hash| nodes.get(hash);
     let witness = Witness::new(&roots, &find, &claims)?;
-    // In one proof, if a circuit has room.
+    // A single proof, if a circuit has room.
     let one = args.batch.is_none() && (!args.dry_run || StateProof::is_possible(&witness));
     let start = Instant::now();
     let proof = match args.out.as_ref().filter(|_| one && !args.dry_run) {
@@ -420,7 +420,7 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// Elements of a piece that is joined with others, about.
+/// Approximate number of elements of a piece that is joined with others.
 #[cfg(feature = "local")]
 const PIECE_ELEMENTS: u64 = 12_000_000;
 
@@ -431,7 +431,7 @@ fn add_size(report: &mut Report, witness: &Witness) {
     report.add("nodes", size.branches + size.paths);
 }
 
-/// How long pieces and joins take on this machine, which is measured once.
+/// Adds the time of pieces and joins on this machine, which is measured once.
 #[cfg(feature = "local")]
 fn add_estimate(report: &mut Report, size: &Size, proofs: [usize; 2], terminal: Terminal) -> Result<()> {
     let config = leader::measured(leader::config(None)?, terminal);
@@ -447,7 +447,7 @@ fn write_claims(path: Option<&Path>, claims: &[Claim]) -> Result<()> {
     files::write(path, |file| Ok(serde_json::to_writer_pretty(file, &values)?))
 }
 
-/// Where results go.
+/// The files for the results.
 #[cfg(feature = "local")]
 struct Outputs<'a> {
     out: Option<&'a Path>,
@@ -455,12 +455,12 @@ struct Outputs<'a> {
     dry_run: bool,
 }
 
-/// A batch that is about to be proven.
+/// A batch that is prepared for proving.
 #[cfg(feature = "local")]
 struct Batched<'a> {
     nodes: &'a Nodes,
     prepared: Prepared<'a>,
-    /// File of the batch.
+    /// The file for the batch.
     keep: Option<&'a Path>,
 }
 
@@ -496,7 +496,7 @@ impl Batched<'_> {
             report.add_as("seconds", elapsed, seconds(elapsed));
             report.add("proof_bytes", proof.len());
             files::write(out, |file| Ok(file.write_all(&proof)?))?;
-            // The batch last: until it is there, the one before can be updated again.
+            // The batch is written last: until then, the old batch can be updated again.
             if let Some(path) = keep {
                 files::write(path, |file| Ok(file.write_all(&batch.to_bytes())?))?;
             }
@@ -506,7 +506,7 @@ impl Batched<'_> {
     }
 }
 
-/// No batch has as many bytes.
+/// Greatest size of a batch in bytes.
 #[cfg(feature = "local")]
 pub(super) const BATCH_MAX: u64 = 1 << 31;
 
@@ -533,7 +533,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     }
     let (known, header) = args.block.read()?;
     let state = *root_of(&known, Tag::State)?;
-    // Entries of lists stay those of their block.
+    // Entries of lists keep the roots of their block.
     let moved = |&(tag, root): &(Tag, Hash)| (tag, if tag == Tag::State { state } else { root });
     let roots = Roots::new(batch.roots.iter().map(moved).collect()).context("roots of a batch")?;
     let mut all = batch.nodes.clone();
@@ -561,7 +561,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let witness = Witness::new(&roots, &find, &claims)?;
     let options = (batch.size, batch.cut);
     let prepared = match Prepared::new(&roots, &find, &claims, options, Some(&batch)) {
-        // Claims that have come to end at one node need larger pieces, and new proofs.
+        // Claims that now end at one node need larger pieces, and new proofs.
         Err(PieceError::Crowded { .. }) => {
             let size = Batch::size_for(&witness, PIECE_ELEMENTS, batch.cut);
             Prepared::new(&roots, &find, &claims, (size, batch.cut), None)?
@@ -584,7 +584,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
 #[cfg(feature = "local")]
 fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     let batch = read_batch(&args.batch)?;
-    // The note says that the claims are true: only the proof shows it.
+    // The note says that the claims are true, and only the proof shows that.
     let proof = batch.proof()?;
     let refused = |e: StateProofError| Mistake::refused(format!("{}: {e}", name(&args.batch)), "prove the batch again");
     proof.verify(&batch.roots, None).map_err(refused)?;
@@ -597,7 +597,7 @@ fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// No proof has as many bytes.
+/// Greatest size of a proof in bytes.
 #[cfg(feature = "local")]
 const PROOF_MAX: u64 = 1 << 21;
 

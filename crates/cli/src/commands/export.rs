@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// The format of a file of rows of this store, or of their values: one that can hold them.
+/// The format of a file of rows of this store, or of their values. Refuses formats that cannot hold them.
 pub(crate) fn rows_format(store: &Store, path: &Path, named: Option<Format>, values: bool) -> Result<Format> {
     let format = files::format_of(path, named, "--output-format")?;
     Rows::new(store, &mut std::io::sink(), format, values).with_context(|| path.display().to_string())?;
@@ -123,14 +123,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Writes the rows of a batch, in the order of their positions; gives their number.
+/// Writes the rows of a batch by ascending position. Returns their number.
 fn write_leaves(store: &Store, batch: &str, path: &Path, format: Format, values: bool) -> Result<usize> {
     let members = store.members(batch)?;
     files::write(path, |out| files::compressed(path, out, |out| fill(store, batch, &members, out, format, values)))?;
     Ok(members.len())
 }
 
-/// Writes the rows of these members of a batch, in their order.
+/// Writes the rows of these members of a batch, in this order.
 pub(crate) fn fill(
     store: &Store,
     batch: &str,
@@ -148,7 +148,7 @@ pub(crate) fn fill(
     Ok(rows.writer.finish()?)
 }
 
-/// Writes a bundle of the batch: jsonl if `--output-format` says so, else csv.
+/// Writes a bundle of the batch. The rows are jsonl if `--output-format` says so, otherwise csv.
 fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mut Report) -> Result<()> {
     let (form, format) = match args.output_format {
         None | Some(Format::Csv) => (RowsForm::Csv, Format::Csv),

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// What a file is, by its first bytes.
+/// The kind of a file, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Proof,
@@ -53,15 +53,15 @@ enum Kind {
     Text,
 }
 
-/// The bytes that say what a file is: the magic of a bundle is behind a name.
+/// Number of bytes that show the kind of a file. A bundle has its magic after a name.
 const HEAD: usize = 512;
-/// Where a bundle says that it is one.
+/// Offset of the magic of a bundle.
 const BUNDLE_MAGIC: usize = 257;
 /// The first bytes of a key of `grove`.
 const GROVE_KEY_MAGIC: &[u8] = b"evgrkey\0";
-/// No key file is longer.
+/// Greatest size of a key file in bytes.
 const MAX_KEY_BYTES: u64 = 1 << 30;
-/// The file in a store that has its tables.
+/// The database file in the directory of a store.
 const DATABASE: &str = "evergrove.redb";
 
 impl Kind {
@@ -229,7 +229,7 @@ fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
             report.add_as("bytes", bytes, size(bytes));
             report.note("\nrestore --verify-only checks the whole file.");
         }
-        // It is not binary.
+        // Text is handled before the binary kinds.
         Kind::Text => {}
     }
     Ok(())
@@ -311,7 +311,7 @@ fn bundle(report: &mut Report, path: &Path, bytes: &[u8]) -> Result<()> {
     inner(report, parts.proof).map_err(|e| mistake(&e))
 }
 
-/// The header of a key is looked at; the digest is that of all bytes.
+/// Adds the header of a key, and the digest of all its bytes.
 fn grove_key(report: &mut Report, path: &Path) -> Result<()> {
     let name = || path.display().to_string();
     let mut file = BufReader::with_capacity(1 << 16, File::open(path).with_context(name)?);
@@ -346,7 +346,7 @@ fn grove_key(report: &mut Report, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The profile and class whose key of batches has this digest.
+/// The profile and height class of the pinned key of batches with this digest.
 fn batch_key(digest: Digest) -> Option<(Profile, HeightClass)> {
     let classes = [HeightClass::H27, HeightClass::H40];
     let all = Profile::ALL.into_iter().flat_map(|profile| classes.map(|class| (profile, class)));

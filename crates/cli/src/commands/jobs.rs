@@ -160,7 +160,7 @@ fn list(report: &mut Report, admin: &Admin) -> Result<()> {
     Ok(())
 }
 
-/// Values under their names.
+/// Names and values.
 type Fields = Vec<(&'static str, Value)>;
 
 fn add_all(report: &mut Report, fields: Fields) {
@@ -235,7 +235,7 @@ fn job_line(job: &JobInfo) -> String {
     format!("{name}: {kind} {state}, {attempts}{worker}, added {} ago{cause}", ago(job.added_ms))
 }
 
-/// The time since then.
+/// The time since `ms`, in milliseconds since 1970.
 fn ago(ms: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_millis() as u64);
     seconds(now.saturating_sub(ms) as f64 / 1000.0)

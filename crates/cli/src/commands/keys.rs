@@ -102,7 +102,7 @@ struct Dir {
     keys: Option<PathBuf>,
 }
 
-/// What is kept of one set of circuits: keys, circuits, or both.
+/// The files that are kept for one set of circuits: keys, circuits, or both.
 struct Kept {
     name: String,
     files: Vec<PathBuf>,
@@ -169,7 +169,7 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     export_of(args, (app, scheme), class, terminal)
 }
 
-/// The key of an application's circuits.
+/// Exports the key of an application's circuits.
 fn export_of(
     args: &Export,
     (app, scheme): (Application, Scheme),
@@ -204,7 +204,7 @@ fn export_of(
     report.print(terminal.format)
 }
 
-/// The keys that are pinned for queries.
+/// Prints the keys that are pinned for queries.
 fn pinned(terminal: Terminal) -> Result<()> {
     let mut report = Report::default();
     for PinnedKey { width, scheme, profile, class, digest } in PinnedKey::all() {
@@ -219,7 +219,7 @@ fn pinned(terminal: Terminal) -> Result<()> {
     if terminal.format == Output::Json { Ok(()) } else { report.print(terminal.format) }
 }
 
-/// The key of batches.
+/// Exports the key of batches.
 fn export_batches(args: &Export, class: HeightClass, terminal: Terminal) -> Result<()> {
     let key = leader::config(None)?.batch_key(args.profile, class)?;
     files::write(&args.out, |out| files::compressed(&args.out, out, |out| Ok(key.write_key(out)?)))?;
@@ -252,7 +252,7 @@ fn list(dir: &Dir, terminal: Terminal) -> Result<()> {
 fn prune(dir: &Dir, max_size: u64, dry_run: bool, terminal: Terminal) -> Result<()> {
     let mut kept = read(&dir.path()?)?;
     kept.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.name.cmp(&b.name)));
-    // The newest stay, up to the first that does not fit: older ones go, however small.
+    // The newest keys stay, up to the first that does not fit. All older ones are removed, even small ones.
     let mut left = 0;
     let stay = kept
         .iter()
@@ -288,7 +288,7 @@ fn parse_most(text: &str) -> std::result::Result<u64, String> {
     if text == "0" { Ok(0) } else { parse_size(text) }
 }
 
-/// What lies in the directory under the names of keys and circuits: nothing else is looked at.
+/// The keys and circuits in the directory, by their file names. Other files are ignored.
 fn read(dir: &Path) -> Result<Vec<Kept>> {
     let mut all: Vec<Kept> = Vec::new();
     if !dir.exists() {

@@ -67,8 +67,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// The cells by column: integers of 64 bits as numbers, truth values as such, decimals and wider integers as strings, so that no digit is
-/// lost, dates, timestamps and UUIDs as strings, and bytes that are no UTF-8 and words of the ABI as in jsonl files.
+/// The cells by column. Integers of 64 bits are numbers, and truth values are booleans. Decimals and wider integers are
+/// strings, so no digit is lost. Dates, timestamps and UUIDs are strings. Bytes that are not UTF-8, and words of the
+/// ABI, are as in jsonl files.
 fn row_object(schema: &Schema, row: &Row) -> Value {
     let Row::Cells(cells) = row else { return Value::Null };
     let cells = schema.columns().iter().zip(cells).map(|(column, cell)| {

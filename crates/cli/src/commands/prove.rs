@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let mut backends = config.backends();
     config.add_apps(&mut backends, &store)?;
     let choice = choice(args, &store, indices.is_some())?;
-    // A batch that is there changes its backend only when that is asked for.
+    // An existing batch changes its backend only if a flag asks for it.
     let members = match (indices, args.profile.is_some() || args.backend.is_some() || args.scheme.is_some()) {
         (Some(indices), _) => Some(indices),
         (None, true) => Some(store.members(&args.batch)?),
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     report.print(terminal.format)
 }
 
-/// The backend that is asked for; where nothing is said, that of the batch, or the default.
+/// The backend that the flags name, by default that of the batch, or of the configuration for a new batch.
 fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
     let known = match store.batch(&args.batch) {
         Ok(batch) => Some(batch),

@@ -81,7 +81,7 @@ pub(crate) fn run(args: Args, catalog: &Catalog, terminal: Terminal) -> Result<(
     if let Some(path) = &args.verifying.verify {
         return args.verifying.run(path, args.sql.as_deref(), args.proving.keys.as_deref(), terminal);
     }
-    // The parser demands both.
+    // The parser requires both.
     let (Some(sql), Some(dir)) = (args.sql.clone(), args.store.clone()) else { return Ok(()) };
     if args.output_format.is_some() && terminal.format == Output::Json {
         let message = "--output-format: --format json prints the answer within a report";
@@ -140,11 +140,11 @@ pub(crate) fn run(args: Args, catalog: &Catalog, terminal: Terminal) -> Result<(
     }
 }
 
-/// What a text asks.
+/// The meaning of a query.
 enum Question {
-    /// What rows come to, by the groups that were found.
+    /// Aggregates of rows, by the groups that were found.
     Aggregates { query: Query, groups: Groups },
-    /// Which rows there are.
+    /// The rows themselves.
     Rows { listing: Listing, listed: Listed },
 }
 
@@ -183,7 +183,7 @@ impl Question {
         }
     }
 
-    /// The answer that a proof gives.
+    /// The answer that a proof shows.
     fn grid(&self, batch: &BatchReport) -> Result<Grid> {
         match self {
             Self::Aggregates { query, .. } => {
@@ -197,7 +197,7 @@ impl Question {
         }
     }
 
-    /// Says what is proven.
+    /// Adds what is proven.
     fn explain(&self, report: &mut Report, scheme: Scheme) {
         let (plan, kind, shown) = match self {
             Self::Aggregates { query, groups } if groups.lists().is_empty() => {
@@ -241,7 +241,7 @@ impl Question {
         report.add("conditions", conditions);
     }
 
-    /// The answer over the rows of a store, or some of them.
+    /// The answer over the rows of a store or over some of them, without a proof.
     fn unproven(&self, store: &Store, members: Option<&[u64]>) -> Result<Grid> {
         let query = match self {
             Self::Rows { listing, listed } => return Ok(Grid::of_rows(listing, listed.rows())),
@@ -276,7 +276,7 @@ impl Question {
         Ok(Grid::of_answer(&answer))
     }
 
-    /// One file with the answer and all that a verifier needs beside the commitment and the schema.
+    /// One file with the answer and everything that a verifier needs besides the commitment and a trusted schema.
     fn bundle(&self, store: &Store, sql: &str, batch: &BatchReport) -> Result<Vec<u8>> {
         let proof = store.export(&batch.name)?;
         let schema = store.schema().to_toml();
@@ -330,7 +330,7 @@ fn unproven(
     report.print(terminal.format)
 }
 
-/// The query of a text that lists rows.
+/// The query of a text, if it lists rows.
 fn listing(schema: &Schema, sql: &str) -> Result<Option<Listing>> {
     Listing::parse(schema, sql).map_err(refused)
 }

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// How many proofs a store has, and the names of batches without a proof of its epoch, or whose proof is missing.
+/// The number of proofs of a store, and the names of the batches whose proof is stale or missing.
 fn look(store: &Store) -> Result<(u64, Vec<String>), Error> {
     let status = store.status()?;
     let mut stale = Vec::new();

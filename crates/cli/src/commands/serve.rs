@@ -30,11 +30,11 @@ use crate::watch::watch;
 
 /// The variable that holds the token.
 const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
-/// What to do without a token that will do.
+/// The remedy for a missing or invalid token.
 const MAKE_ONE: &str = "make one with openssl rand -hex 32";
-/// How long the end waits for work that blocks, such as a look at the sizes of files.
+/// Time that the end of the service waits for blocking work, such as measuring the sizes of files.
 const LAST_WORK: Duration = Duration::from_secs(1);
-/// Longest file of tokens.
+/// Greatest size of a file of tokens in bytes.
 const TOKEN_FILE_BYTES: u64 = 1 << 16;
 
 /// Take changes over HTTP, commit them as epochs, and keep every batch proven
@@ -220,12 +220,12 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
             e => e.into(),
         })
     });
-    // A look at the files of a large store takes long, and what is asked of the store is answered already.
+    // Measuring the files of a large store takes long, and all requests are answered already.
     runtime.shutdown_timeout(LAST_WORK);
     let summary = outcome?;
     let on_stdout = args.access_log.as_deref() == Some(Path::new(files::STDIN));
     if on_stdout && access.is_some_and(|log| log.waiting() > 0) {
-        // Nobody takes what stdout has: the report would wait for ever.
+        // Nobody reads stdout: printing the report would wait for ever.
         return Ok(());
     }
     let mut report = Report::default();
@@ -237,7 +237,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     report.print(terminal.format)
 }
 
-/// The key file of a backend's proofs: only batches of rows have a key that every verifier knows.
+/// The key file of a backend's proofs. Only batches of rows have a key that every verifier knows.
 fn key_file(config: &Config, spec: &BackendSpec) -> std::result::Result<Option<Vec<u8>>, String> {
     let choice = &spec.choice;
     if choice.name != Backend::Grove.name() || choice.scheme.has_app() {
@@ -249,7 +249,7 @@ fn key_file(config: &Config, spec: &BackendSpec) -> std::result::Result<Option<V
     Ok(Some(file))
 }
 
-/// The address that was taken, for people and programs that start the service.
+/// Prints the bound address, for people and for programs that start the service.
 fn say_where(scheme: &str, addr: SocketAddr, terminal: Terminal) -> Result<()> {
     match terminal.format {
         Output::Json => report::line(&json!({ "listening": addr.to_string() })),
@@ -257,7 +257,7 @@ fn say_where(scheme: &str, addr: SocketAddr, terminal: Terminal) -> Result<()> {
     }
 }
 
-/// What callers have to show.
+/// The tokens that callers must show; `None` with `--no-token`.
 fn tokens(args: &Args, environment: &Environment) -> Result<Option<Tokens>> {
     if args.no_token {
         if !args.listen.ip().is_loopback() {

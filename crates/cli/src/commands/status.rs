@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     show(&args.store.store, Report::default(), terminal)
 }
 
-/// Prints the report with what there is to say about a store.
+/// Prints the report with the status of a store.
 pub(crate) fn show(dir: &Path, mut report: Report, terminal: Terminal) -> Result<()> {
     let status = Store::open(dir)?.status()?;
     let commitment = status.epoch.commitment;
@@ -45,7 +45,7 @@ pub(crate) fn show(dir: &Path, mut report: Report, terminal: Terminal) -> Result
     report.print(terminal.format)
 }
 
-/// The columns of a schema, for people.
+/// Adds the columns of a schema, for people.
 pub(crate) fn add_columns(report: &mut Report, schema: &Schema) {
     if schema.is_raw() {
         report.note("\nRaw values: a row is 4 field elements.");

@@ -19,9 +19,9 @@ use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
 use crate::{files, results};
 
-/// Longer files are no succinct proofs, nor openings.
+/// Greatest size of a succinct proof or an opening in bytes.
 pub(crate) const MAX_SUCCINCT_BYTES: u64 = evergrove::store::MAX_SUCCINCT_BYTES as u64;
-/// A proof of the backend `native` holds its witness.
+/// Greatest size of a proof of the backend `native` in bytes: it contains its witness.
 pub(crate) const MAX_NATIVE_BYTES: u64 = 1 << 32;
 
 /// Verify a proof or an opening against a commitment, without a store
@@ -67,9 +67,9 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The file that holds the proof.
+    /// The file with the proof.
     fn given(&self) -> &Path {
-        // The parser demands one of the two.
+        // The parser requires one of the two.
         self.proof.as_deref().or(self.bundle.as_deref()).unwrap_or(Path::new(""))
     }
 }
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// The bytes of the file of the proof.
+/// Reads the file with the proof.
 fn proof_file(args: &Args, policy: &Policy) -> Result<Vec<u8>> {
     let path = args.given();
     if policy.backends().iter().any(|b| b.name == Backend::Native.name()) {
@@ -141,7 +141,7 @@ fn proof_file(args: &Args, policy: &Policy) -> Result<Vec<u8>> {
     files::read_proof(path, MAX_SUCCINCT_BYTES, remedy)
 }
 
-/// Proof and leaves of a bundle. Whoever made the bundle does not choose the schema.
+/// Proof and leaves of a bundle. The maker of the bundle does not choose the schema.
 fn from_bundle(args: &Args, path: &Path) -> Result<(Vec<u8>, Option<Leaves>)> {
     let bytes = files::read(path, Bundle::MAX_BYTES as u64, "check the path: no bundle is that long")?;
     let remedy = "ask for a new bundle, made by export --bundle";
@@ -172,7 +172,7 @@ fn from_bundle(args: &Args, path: &Path) -> Result<(Vec<u8>, Option<Leaves>)> {
     Ok((proof, Some(Leaves { rows: values(&rows, &schema)?, schema: digest })))
 }
 
-/// Whether there were leaves, and how their rows were read.
+/// Adds whether leaves were given, and the digest of their schema.
 fn add_leaves(report: &mut Report, leaves: Option<&Leaves>) {
     report.hidden("leaves_checked", leaves.is_some());
     match leaves {
@@ -221,7 +221,7 @@ fn opening(args: &Args, bytes: &[u8], leaves: Option<&Leaves>, terminal: Termina
     report.print(terminal.format)
 }
 
-/// The default policy and what is allowed beside it.
+/// The default policy, with what the flags allow in addition.
 fn policy(args: &Args, backends: &Backends) -> Result<Policy> {
     let mut policy = Policy::default();
     for profile in &args.allow_profile {
@@ -273,7 +273,7 @@ fn leaves(args: &Args) -> Result<Option<Leaves>> {
     Ok(Some(Leaves { rows, schema: digest }))
 }
 
-/// The digest of the schema, the one that is expected. `path` is where the schema is from.
+/// The digest of the schema, if it is the expected one. `path` is the file of the schema.
 fn checked_digest(args: &Args, schema: &Schema, path: Option<&PathBuf>) -> Result<Digest> {
     let digest = schema.digest();
     if let Some(expected) = args.schema_digest.filter(|d| *d != digest) {
@@ -284,7 +284,7 @@ fn checked_digest(args: &Args, schema: &Schema, path: Option<&PathBuf>) -> Resul
     Ok(digest)
 }
 
-/// The rows of a file with their positions, ascending, as the values of this schema.
+/// The rows of a file with their positions, ascending, as values of this schema.
 pub(super) fn read_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Vec<(u64, Value)>> {
     values(&table_of_leaves(path, schema, args)?, schema)
 }
@@ -309,7 +309,7 @@ fn values(table: &Table, schema: &Schema) -> Result<Vec<(u64, Value)>> {
     Ok(leaves)
 }
 
-/// Rows that were read as values for want of a schema.
+/// The error for rows that were read as values because no schema was given.
 fn without_schema(args: &Args, e: evergrove::store::input::InputError) -> anyhow::Error {
     use evergrove::store::input::Problem::{Lacking, NoColumn};
     let missing = matches!(&*e.problem, NoColumn { name, .. } | Lacking { name, .. } if name.starts_with('e'));

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     out.print(terminal.format)
 }
 
-/// Tells people what happens.
+/// Tells people what the worker does.
 fn note(event: &WorkerEvent<'_>, terminal: Terminal) {
     if terminal.quiet {
         return;

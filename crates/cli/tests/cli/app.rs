@@ -1,4 +1,5 @@
-//! Answers to queries: proven, refreshed, verified, and what is refused. Real proofs, of `grove-100` and with the parameters of `paper`.
+//! Answers to queries: proven, refreshed, verified and refused. The proofs are real, of `grove-100` and with the
+//! parameters of `paper`.
 
 use std::io::Read;
 
@@ -21,13 +22,13 @@ fn an_answer_is_proven_refreshed_and_verified() {
     refreshed(&[], &[]);
 }
 
-/// By the circuits of Plonky2, as in version 0.1.
+/// With the circuits of Plonky2, as in version 0.1.
 #[test]
 fn an_answer_with_the_parameters_of_paper_is_proven_refreshed_and_verified() {
     refreshed(&["--profile", "paper"], &["--allow-profile", "paper"]);
 }
 
-/// One key file answers for different queries, and its digest is the program's.
+/// One key file serves different queries, and the program pins its digest.
 #[test]
 fn an_answer_by_circuits_with_pinned_keys_needs_no_digest() {
     let world = World::with_table();
@@ -84,7 +85,7 @@ fn an_answer_by_circuits_with_pinned_keys_needs_no_digest() {
     assert_eq!(again["proofs_made"].as_u64(), Some(0));
 }
 
-/// The groups are found by the prover, and checked by the verifier: one that is left out is missed.
+/// The prover finds the groups, and the verifier checks them: it notices a missing group.
 #[test]
 fn an_answer_by_groups_has_all_of_them() {
     let world = World::with_table();
@@ -120,7 +121,8 @@ fn an_answer_by_groups_has_all_of_them() {
     assert_eq!(verify(&["--groups", "twice"]).code, 2);
 }
 
-/// Types are found in a csv file, a column that stays bytes says why, and groups of dates are proven and verified.
+/// Column types are inferred from a csv file, a column that stays bytes gets the reason, and groups of dates are proven
+/// and verified.
 #[test]
 fn dates_and_truth_values_are_found_and_queried() {
     let world = World::new();
@@ -159,7 +161,7 @@ fn dates_and_truth_values_are_found_and_queried() {
     assert_eq!(world.run(&["update", "--store", "s", "--set", "1=day=2023-02-28,paid=true"]).code, 0);
 }
 
-/// The values that `DISTINCT` counts are in the file of groups, too: one that is left out is missed.
+/// The file of groups also has the values that `DISTINCT` counts. The verifier notices a missing value.
 #[test]
 fn different_values_are_counted_by_a_verifier_with_groups() {
     let world = World::with_table();
@@ -234,7 +236,7 @@ fn refreshed(paper: &[&str], allow: &[&str]) {
         assert!(refused.err.contains(digest) && refused.err.contains(&zeros), "{}", refused.err);
     }
 
-    // Another query, another commitment, other rows, no leave for the profile: all refused.
+    // Another query, another commitment, other rows, and a profile that is not allowed: all are refused.
     let other = SQL.replace("20", "21");
     let digest = "0".repeat(64);
     let (head, last) = root.split_at(root.len() - 1);
@@ -270,7 +272,8 @@ fn refreshed(paper: &[&str], allow: &[&str]) {
     assert_eq!(verify(root, SQL, allow).code, 1);
 }
 
-/// The library of C says of an answer what the command says, by what `keys export` prints; and so it does of a batch.
+/// With the values that `keys export` prints, the C library gives the same verdicts on an answer as the command, and
+/// also on a batch.
 fn without_the_program(world: &World, root: &str, key: &serde_json::Value, answer: &[String]) {
     use evergrove_verify::request::{Next, Request};
 
@@ -364,7 +367,8 @@ fn a_keccak_digest_with_the_parameters_of_paper_is_proven_refreshed_and_verified
     a_keccak_digest(&["--profile", "paper"], &["--allow-profile", "paper"]);
 }
 
-/// OpenZeppelin's tree in both modes, from the library's rows to its root: proven, verified without a store, updated, refused where it is another.
+/// OpenZeppelin's tree in both modes, from the library's rows to its root: proven, verified without a store, updated,
+/// and refused if the tree is another one.
 #[test]
 fn openzeppelin_roots() {
     let all: serde_json::Value =
@@ -416,7 +420,8 @@ fn openzeppelin_roots() {
     let refused = prove("openzeppelin-js", &["--profile", "paper"]);
     assert!(refused.code == 2 && refused.err.contains("has no circuits for profile paper"), "{}", refused.err);
 
-    // A row changes: the root is that of the native tree, which a contract's proof leads to, and the leaves are no longer sorted.
+    // After a change of a row, the root is that of the native tree, to which a contract's proof leads, and the leaves
+    // are no longer sorted.
     let row = "0=0x00000000000000000000000000000000000000aa,77";
     let updated = world.json(&["update", "--store", "s", "--set", row]);
     assert_eq!(updated["stale"], serde_json::json!([]));
@@ -427,7 +432,7 @@ fn openzeppelin_roots() {
     let changed = again["keccak_digest"].as_str().unwrap();
     assert_eq!(contract["root"].as_str().unwrap().trim_start_matches("0x"), changed);
     assert_eq!(verify(types, changed).code, 0);
-    // Without a row the others are elsewhere in the library's layout; the other mode has fixed slots.
+    // If a row is deleted, the library's layout has the other rows at other places. The other mode has fixed slots.
     world.json(&["update", "--store", "s", "--delete", "2"]);
     let refused = prove("openzeppelin-js", &[]);
     assert!(refused.code == 2 && refused.err.contains("--tree openzeppelin"), "{}", refused.err);
@@ -454,7 +459,7 @@ fn a_keccak_digest(profile: &[&str], allow: &[&str]) {
     assert_eq!((dry["proofs_to_make"].as_u64(), dry["buckets"].as_u64()), (Some(proofs), Some(1)), "{dry}");
     let proven = world.json(&prove);
     assert_eq!((&proven["scheme"], &proven["members"]), (&"evergrove1-tree".into(), &3.into()));
-    // The tree by definition: a table lower than a bucket counts as grown to its 2^7 slots.
+    // The tree by definition: a table that is lower than a bucket is extended to the bucket's 2^7 slots.
     let slots = [[1, 2, 3, 4], [5, 6, 7, 8], [18_446_744_069_414_584_320, 0, 0, 4_294_967_295]];
     let digest = |rows: &[[u64; 4]]| {
         let mut slots: Vec<_> = rows.iter().map(|r| Some(r.map(evergrove::primitives::Goldilocks::new))).collect();

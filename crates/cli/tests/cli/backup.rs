@@ -1,4 +1,4 @@
-//! Backups of stores and of services, and stores of backups.
+//! Backups of stores and of services, and stores restored from them.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::serve::{Service, set};
 use crate::world::{ALLOW, NATIVE, World, is_bare};
 
-/// Proves batch `b` of a store, and gives how many proofs were made.
+/// Proves batch `b` of a store. Returns the number of proofs made.
 fn prove(world: &World, store: &str) -> u64 {
     let args = ["prove", "--store", store, "--batch", "b"];
     world.json(&args)["proofs_made"].as_u64().unwrap()
@@ -33,7 +33,7 @@ fn a_service_is_backed_up_killed_and_restored() {
     let proof = service.client.get("/v1/batches/b/proof");
     let rows = service.client.get("/v1/batches/b/rows");
     assert_eq!((proof.status, rows.status), (200, 200));
-    // Changes that the backup does not have.
+    // Changes after the backup.
     (0..3).for_each(|x| assert_eq!(service.client.post("/v1/changes", &set(3 * x, 200 + x)).status, 200));
     service.signal("KILL");
     assert_eq!(service.end().0, None);
@@ -44,18 +44,18 @@ fn a_service_is_backed_up_killed_and_restored() {
     let status = world.json(&["status", "--store", "r"]);
     assert_eq!((commitment(&status), &status["epoch"]), (commitment(&made), &4.into()));
     assert_eq!(world.json(&["doctor", "--store", "r"])["healthy"], true);
-    // The proof that the service gave is that of the restored store, and holds with the rows that it gave.
+    // The proof that the service gave is that of the restored store, and is valid for the rows that it gave.
     world.json(&["export", "--store", "r", "--batch", "b", "--proof", "r.proof", "--leaves", "r.jsonl"]);
     assert_eq!((world.read("r.proof"), world.read("r.jsonl")), (proof.body, rows.body));
     let run = world.verify("r.proof", commitment(&made), "r.jsonl");
     assert_eq!(run.code, 0, "{}", run.err);
-    // Only what is stale is proven.
+    // Only stale parts are proven.
     assert_eq!(prove(&world, "r"), 0);
     let changed = world.json(&["update", "--store", "r", "--set", "3=name=n,amount=1.50,age=7"]);
     assert_ne!(commitment(&changed), commitment(&made));
     let batch = &changed["batches"][0];
     assert!(batch["proofs_made"].as_u64().unwrap() < batch["proofs_total"].as_u64().unwrap(), "{changed}");
-    // The store that was killed is whole, too.
+    // The store of the killed service is whole, too.
     assert_eq!(world.json(&["status", "--store", "s"])["epoch"], 7);
 }
 
@@ -80,7 +80,7 @@ fn rows_of_a_service_are_those_of_its_proof() {
         assert_eq!(run.code, 0, "{}", run.err);
         assert!(run.out.contains("each of the 450 rows is at its position"), "{}", run.out);
     }
-    // Without the last row they are refused.
+    // Without the last row, the rows are refused.
     let cut: String = world.text("got.jsonl").lines().take(449).map(|line| format!("{line}\n")).collect();
     world.write("got.jsonl", cut);
     let root = service.status()["commitment"].as_str().unwrap().to_owned();
@@ -121,7 +121,7 @@ fn a_service_gives_backups_to_those_who_may_have_them() {
         let (code, err) = backup(Some(saver), url);
         assert!(code == Some(2) && err.contains("not the address of a service"), "{err}");
     }
-    // While a service has the store, it is asked.
+    // While a service has the store open, the backup must come from the service.
     let e = world.fails(3, &["backup", "--store", "s", "--out", "c.backup"]);
     assert!(e.contains("in use by another process") && e.contains("--url"), "{e}");
     service.signal("TERM");
@@ -183,13 +183,13 @@ fn bad_backups_and_places_are_refused_in_a_line() {
     world.fails(2, &["backup", "--out", "c.backup"]);
     assert!(!world.path("c.backup").exists());
 
-    // A full disk leaves nothing.
+    // A full disk leaves nothing behind.
     let run = world.on_a_full_disk(20, &["restore", "b.backup", "--store", "r", "--quiet"]);
     assert_eq!((run.code, world.path("r").exists()), (5, false), "{}", run.err);
     let run = world.on_a_full_disk(20, &["backup", "--store", "s", "--out", "c.backup", "--quiet"]);
     assert_eq!((run.code, world.path("c.backup").exists()), (5, false), "{}", run.err);
 
-    // By stdout and stdin.
+    // Through stdout and stdin.
     let out = world.command().args(["backup", "--store", "s", "--out", "-", "--quiet"]).output().unwrap();
     assert!(out.status.success() && out.stdout == whole);
     let run = world.run_with(&["restore", "-", "--store", "t", "--unchecked", "--format", "json"], &whole);
@@ -224,7 +224,7 @@ fn a_restore_that_is_killed_leaves_a_store_or_none() {
     for pause in [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 200] {
         let mut child = world.start(&["restore", "b.backup", "--store", "x/r"], &[]);
         thread::sleep(Duration::from_millis(pause));
-        // It may have ended.
+        // The process may have ended already.
         let _ = child.kill();
         child.wait().unwrap();
         let dir = world.path("x/r");
@@ -245,7 +245,7 @@ fn a_restore_that_is_killed_leaves_a_store_or_none() {
 }
 
 impl World {
-    /// Makes a backup with the token of a service.
+    /// Makes a backup with the service's token.
     fn backup(&self, args: &[&str]) -> Value {
         let mut command = self.command();
         command.args(["backup", "--format", "json"]).args(args).env("EVERGROVE_SERVE_TOKEN", crate::serve::TOKEN);

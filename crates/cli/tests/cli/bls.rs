@@ -32,7 +32,7 @@ fn keys_become_a_table_that_commits() {
     assert_eq!((&report["keys"], &report["repeated_keys"]), (&2.into(), &0.into()));
     let rows = world.text("table.csv");
     assert!(rows.starts_with("x0,x1,x2,x3,x4,x5,x6,y0,"), "{rows}");
-    // x of the generator ends in ..22c6bb: its lowest 56 bits.
+    // x of the generator ends in ..22c6bb. The first column has its lowest 56 bits.
     assert!(rows.lines().nth(1).is_some_and(|l| l.starts_with(&format!("{},", 0x3a_f00a_db22_c6bb_u64))), "{rows}");
     let args = ["commit", "--store", "s", "--input", "table.csv", "--schema", "schema.toml"];
     let committed = world.json(&args);

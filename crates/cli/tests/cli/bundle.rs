@@ -1,4 +1,4 @@
-//! One file with a proof and what is checked beside it.
+//! One file with a proof and everything that is checked with it.
 
 use evergrove::proof::wire::Bundle;
 
@@ -20,7 +20,7 @@ fn a_bundle_is_exported_and_verified() {
     let digest = exported["schema_digest"].as_str().unwrap();
     assert_eq!(digest, world.json(&["status", "--store", "s"])["schema_digest"]);
 
-    // The files are those that the other flags write.
+    // The bundle has the files that the other flags write.
     let files = ["--proof", "g.proof", "--leaves", "g.csv", "--schema", "g.toml"];
     world.json(&[&["export", "--store", "s", "--batch", "g"], &files[..]].concat());
     world.json(&["keys", "export", "--root", &root, "--out", "g.key"]);
@@ -32,12 +32,12 @@ fn a_bundle_is_exported_and_verified() {
     let accepted = world.json(&verify("g.tar", &root, &["--schema-digest", digest]));
     assert_eq!((&accepted["leaves"], &accepted["schema_digest"]), (&3.into(), &exported["schema_digest"]));
     world.json(&verify("g.tar", &root, &["--schema", "schema.toml"]));
-    // The schema is the verifier's choice.
+    // The verifier chooses the schema.
     let e = world.fails(2, &verify("g.tar", &root, &[]));
     assert!(e.contains("g.tar/schema.toml: the schema comes from whoever made the bundle"), "{e}");
     let e = world.fails(1, &verify("g.tar", &root, &["--schema-digest", &"1".repeat(64)]));
     assert!(e.contains("g.tar/schema.toml: the digest of this schema is"), "{e}");
-    // And so is the state of the table.
+    // The verifier also chooses the state of the table.
     world.json(&["update", "--store", "s", "--set", "3=age=9", "--no-prove"]);
     let e = world.fails(1, &verify("g.tar", &world.commitment(), &["--schema-digest", digest]));
     assert!(e.contains("root"), "{e}");
@@ -92,7 +92,7 @@ fn files_that_are_no_bundles_are_refused() {
     );
     let e = world.fails(2, &verify("b.csv", &root, &[]));
     assert!(e.contains("b.csv: the bundle has no header of tar's format ustar at byte 0"), "{e}");
-    // Sparse: longer than any bundle.
+    // A sparse file that is longer than any bundle.
     let file = std::fs::File::create(world.path("long.tar")).unwrap();
     file.set_len(1 << 40).unwrap();
     let e = world.fails(2, &verify("long.tar", &root, &[]));

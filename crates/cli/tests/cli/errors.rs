@@ -1,6 +1,7 @@
 //! Every error of the command line, with its exit code, in one snapshot: `snapshots/cli__errors__errors.snap`.
 //!
-//! The sections run the program. What they cannot reach is made by hand at the end, one value for each variant.
+//! The sections run the program. Errors that they cannot reach are built by hand at the end, one value for each
+//! variant.
 
 mod samples;
 
@@ -23,17 +24,17 @@ impl Section {
         Self { world, text: format!("\n# {title}\n\n") }
     }
 
-    /// Runs a command that fails, and writes down the command, its exit code and what it says.
+    /// Runs a command that must fail, and records the command, its exit code and its messages.
     fn fails(&mut self, args: &[&str]) {
         self.fails_with("", args);
     }
 
-    /// As [`Self::fails`], with a remark about what the files hold.
+    /// Like [`Self::fails`], with a remark about the files.
     fn fails_with(&mut self, remark: &str, args: &[&str]) {
         let run = self.world.run(args);
         let code = run.code;
         assert!((1..=5).contains(&code), "{args:?}: {code}: {}{}", run.out, run.err);
-        // The parser of the command line ends its message with the usage, which its own snapshots hold.
+        // The parser's message ends with the usage, which has its own snapshots.
         let err = run.err.split("\n\nUsage:").next().unwrap_or_default().trim_end();
         assert!(err.lines().any(|l| l.starts_with("error: ")) && !err.contains("panicked"), "{args:?}: {}", run.err);
         let json = self.world.run(&[args, &["--format", "json"]].concat());
@@ -53,7 +54,7 @@ impl Section {
         self.text.push_str(&format!("{remark}$ evergrove {}\n{err}\nexit {code}\n\n", shown.join(" ")));
     }
 
-    /// A commit of this file fails and leaves no store.
+    /// Asserts that a commit of this file fails and leaves no store.
     fn table(&mut self, file: &str, content: &str, more: &[&str]) {
         self.world.write(file, content);
         let remark = if content.len() < 100 { format!("{file}: {content}") } else { String::new() };
@@ -243,7 +244,7 @@ fn batches() -> Section {
     ] {
         s.fails(&[&["prove", "--store", "s", "--batch", "c", "--indices", "0"], &named[..]].concat());
     }
-    // Before the proofs are made, not after.
+    // Refused before the proofs are made, not after.
     for (flag, path) in [
         ("--out", "no/such/dir/c.proof"),
         ("--out", "s"),
@@ -366,7 +367,7 @@ fn proofs() -> Section {
     s.fails(&[&b[..], &["--digest", &zero], &ALLOW].concat());
     s.fails(&[&b[..], &ALLOW, &["--leaves", "b.csv", "--schema", "schema.toml", "--schema-digest", &zero]].concat());
 
-    // A prover cannot lower what the verifier asks for.
+    // A prover cannot lower the verifier's requirements.
     s.fails(&b);
     s.fails(&[&b[..], &["--allow-backend", "native"]].concat());
     s.fails(&[&b[..], &["--allow-backend", "native:2", "--allow-profile", "paper"]].concat());
@@ -423,7 +424,7 @@ fn rows() -> Section {
         s.world.write(file, content);
         s.fails(&strs(&verify(file, more)));
     }
-    // Positions beside those that are checked.
+    // Positions on the command line for a file that has its own positions.
     s.fails(&strs(&verify("b.csv", &[&SCHEMA[..], &["--indices", "b.txt"]].concat())));
     s
 }

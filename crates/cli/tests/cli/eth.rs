@@ -1,10 +1,10 @@
-//! Answers of Ethereum's clients, on real state.
+//! Answers of Ethereum's clients about real state.
 
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// The state after block 19,840,104, or before it: its header, and what it says of the accounts that the block touches.
+/// Block 19,840,104, and answers about the accounts that it touches, after the block (`post`) or before it (`pre`).
 fn block(side: &str) -> (Value, Vec<Value>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/ethereum/mainnet-19840104.json");
     let block: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -25,7 +25,7 @@ fn block(side: &str) -> (Value, Vec<Value>) {
     (block.clone(), answers.collect())
 }
 
-/// A folder with the header and both answers, and the block.
+/// A directory with the header and both answers, and the block.
 fn world_with_answers() -> (World, Value) {
     let world = World::new();
     let (block, answers) = block("post");
@@ -51,7 +51,7 @@ fn answers_are_checked_against_a_header() {
     assert!(text.out.contains("4 claims are true in the block with hash"), "{}", text.out);
     assert!(text.out.contains("that this block is in the canonical chain was not shown"), "{}", text.out);
 
-    // What was printed is read again: part of the claims have another digest, and a false one is refused.
+    // The printed claims are read again. Part of the claims have another digest, and a false claim is refused.
     world.write("claims.json", report["claims"].to_string());
     let root = block["stateRoot"].as_str().unwrap();
     let by_root = ["eth", "check", "--proofs", "a.json", "b.json", "--state-root", root, "--claims", "claims.json"];
@@ -100,10 +100,10 @@ fn slots_are_numbered() {
     let padded = |x: &str| format!("0x{x:0>64}");
     assert_eq!(slot(&["--base", "3"]), padded("3"));
     assert_eq!(slot(&["--base", "0x3", "--member", "2"]), padded("5"));
-    // keccak(0), where the first element of an array at slot 0 is.
+    // keccak(0) is the slot of the first element of an array at slot 0.
     let array = "0x290decd9548b62a8d60345a988386fc84ba6bc95484008f6362f93160ef3e563";
     assert_eq!(slot(&["--base", "0", "--element", "0"]), array);
-    // keccak(0, 0): the value of key 0 in a mapping at slot 0.
+    // keccak(0, 0) is the slot of the value of key 0 in a mapping at slot 0.
     let mapping = "0xad3228b676f7d3cd4284a5443f17f1962b36e491b30a40b2405849e597ba5fb5";
     assert_eq!(slot(&["--base", "0", "--key", "0"]), mapping);
     assert_eq!(slot(&["--base", "0", "--key", "0x0", "--vyper"]), mapping);
@@ -139,7 +139,7 @@ fn claims_are_proven_and_verified() {
     assert!(text.out.contains("4 claims are true in the block with hash"), "{}", text.out);
     assert!(world.json(&verify).get("claims").is_none());
 
-    // Other claims, another block, bytes that are no proof.
+    // Other claims, another block, and bytes that are not a proof.
     let mut claims = made["claims"].clone();
     claims.as_array_mut().unwrap().pop();
     world.write("claims.json", claims.to_string());
@@ -168,7 +168,7 @@ fn claims_are_proven_and_verified() {
     assert!(world.fails(1, &verify).contains("it is cut off"));
 }
 
-/// The batch before the block, in two pieces or more, then the block in each form that clients give it in.
+/// A batch before the block, in two or more pieces, and then the block in each form that clients give.
 #[test]
 fn a_batch_follows_the_chain() {
     let (world, block) = world_with_answers();
@@ -213,12 +213,12 @@ fn a_batch_follows_the_chain() {
         assert_eq!(done["new_proofs"], dry["new_proofs"]);
         let verified = verify("next.proof", &new);
         assert_eq!(verified["canonical_digest"], *digest);
-        // The batch is about the new block now, and nothing is left to prove for it.
+        // The batch is now about the new block, and nothing is left to prove.
         let again = world.json(&[&update[..], &["--dry-run"]].concat());
         assert_eq!((count(&again, "changed_claims"), count(&again, "new_proofs")), (0, 0));
     }
 
-    // Nodes that are missing, a block that is not the next one, files that are no batch.
+    // Missing nodes, a block that is not the next one, and files that are not a batch.
     let update = ["eth", "update", "--batch", "first.evgb", "--state-root", &new, "--out", "x.proof"];
     let with = |code, more: &[&str]| world.fails(code, &[&update[..], more].concat());
     world.write("none.json", "[]");
@@ -235,7 +235,7 @@ fn a_batch_follows_the_chain() {
     assert!(!world.path("x.proof").exists());
 }
 
-/// Accounts and withdrawals of one block in one proof, and a receipt that is not among those of its block.
+/// Accounts and withdrawals of one block in one proof, and the absence of a withdrawal.
 #[test]
 fn lists_of_a_block_are_proven_beside_accounts() {
     let world = World::new();
@@ -254,7 +254,7 @@ fn lists_of_a_block_are_proven_beside_accounts() {
     assert!(claims.len() > 17);
     assert_eq!((&all["state_root"], &all["withdrawals_root"]), (&block["stateRoot"], &block["withdrawalsRoot"]));
 
-    // Some of them, and what the list does not have.
+    // Some of the claims, and an entry that the list does not have.
     let mut some = vec![claims[0].clone(), claims[claims.len() - 1].clone(), claims[claims.len() - 3].clone()];
     some.push(json!({ "trie": "withdrawals", "index": 16, "absent": true }));
     world.write("claims.json", json!(some).to_string());
@@ -273,7 +273,7 @@ fn lists_of_a_block_are_proven_beside_accounts() {
     let said = world.fails(1, &[&verify[..], &["--state-root", &state, "--withdrawals-root", &state]].concat());
     assert!(said.contains("the proof is about another withdrawals root"), "{said}");
 
-    // The same withdrawals as a block has them, in pieces; no update carries them to another block.
+    // The same withdrawals in the form of a block, proven in pieces. An update cannot move them to another block.
     let fields = |raw: &Value| {
         let bytes = hex::decode(&raw.as_str().unwrap()[2..]).unwrap();
         let mut items = evergrove::proof::ethereum::rlp::Reader::new(&bytes).list().unwrap();
@@ -310,7 +310,8 @@ fn lists_of_a_block_are_proven_beside_accounts() {
     assert!(said.contains("transactions 0: transaction: invalid RLP"), "{said}");
 }
 
-/// Answers are packed: each node once, by the name compressed or not. What reads the file gets the claims of the answers, and the same proof's size.
+/// Answers are packed: each node once, compressed if the file name says so. Commands that read the file get the claims
+/// of the answers, and a proof of the same size.
 #[test]
 fn answers_are_packed_into_a_file_of_nodes() {
     let (world, block) = world_with_answers();
@@ -331,7 +332,7 @@ fn answers_are_packed_into_a_file_of_nodes() {
     listed.dedup();
     assert_eq!(listed.len() as u64, nodes);
     assert_eq!(packed["claims"], checked["claims"]);
-    // Twice the same file, and a second time by answers, is the same.
+    // A file of nodes that is given twice, in addition to the answers, changes nothing.
     let again = world.json(&[&import[..], &["--nodes", "nodes.json", "nodes.json", "--out", "nodes.json.gz"]].concat());
     assert_eq!((&again["canonical_digest"], &again["nodes"]), (&made["canonical_digest"], &made["nodes"]));
     assert!(world.read("nodes.json.gz").starts_with(&[0x1f, 0x8b]));
@@ -342,13 +343,13 @@ fn answers_are_packed_into_a_file_of_nodes() {
     assert_eq!((&report["claims"], &report["stray_nodes"]), (&checked["claims"], &0.into()));
     let dry = |inputs: &[&str]| world.json(&[&["eth", "prove", "--dry-run"], inputs, &header].concat());
     assert_eq!(dry(&from_nodes)["keccak_blocks"], dry(&answers)["keccak_blocks"]);
-    // Some of the claims: the other nodes are strays.
+    // With only some of the claims, the other nodes are strays.
     world.write("one.json", json!([checked["claims"][0]]).to_string());
     let one = dry(&["--nodes", "nodes.json.gz", "--claims", "one.json"]);
     assert_eq!(one["claims"].as_array().unwrap().len(), 1);
     assert_eq!(one["stray_nodes"].as_u64().unwrap() + one["nodes"].as_u64().unwrap(), nodes);
 
-    // The new state of a batch, from the file.
+    // The file gives the new state of a batch.
     let (_, before) = self::block("pre");
     world.write("before.json", json!(before).to_string());
     let old = block["preStateRoot"].as_str().unwrap();
@@ -358,7 +359,7 @@ fn answers_are_packed_into_a_file_of_nodes() {
     let update = ["eth", "update", "--batch", "b.evgb", "--witness", "nodes.json.gz", "--dry-run"];
     assert_eq!(world.json(&[&update[..], &header].concat())["canonical_digest"], checked["canonical_digest"]);
 
-    // Nodes that lack one, claims that are false, nodes without claims, a file that is cut off.
+    // A missing node, a false claim, nodes without claims, and a file that is cut off.
     let mut changed = packed.clone();
     changed["state"].as_array_mut().unwrap().pop();
     world.write("few.json", changed.to_string());
@@ -379,7 +380,7 @@ fn answers_are_packed_into_a_file_of_nodes() {
     std::fs::write(world.path("cut.json.gz"), cut).unwrap();
     assert!(check("cut.json.gz", 2).contains("cut.json.gz: not a whole gzip file"), "{}", check("cut.json.gz", 2));
 
-    // Answers of another block, and a client's error: all are named, and nothing is written.
+    // Answers of another block and a client's error: all are named, and nothing is written.
     world.write("old.json", before[0].to_string());
     world.write("error.json", "{\"jsonrpc\":\"2.0\",\"error\":{\"message\":\"missing trie node\"}}");
     let mixed = ["eth", "import", "--proofs", "a.json", "old.json", "error.json", "b.json", "--out", "mixed.json"];
@@ -399,7 +400,7 @@ fn answers_are_packed_into_a_file_of_nodes() {
     assert!(!world.path("none.json").exists());
 }
 
-/// Accounts of a batch move to the next block, and what it has of lists stays what it was, under its own root.
+/// The accounts of a batch move to the next block. Its entries of lists stay the same, under their own root.
 #[test]
 fn entries_stay_when_the_state_moves() {
     let (world, block) = world_with_answers();
@@ -433,7 +434,7 @@ fn entries_stay_over_a_block_of_transactions() {
     follow_with_lists(&world, &block, "before.json", &["--proofs", "after.json"], &lists);
 }
 
-/// Proves accounts before a block and withdrawals of another one in a batch, and brings the accounts to the block.
+/// Proves accounts before a block and withdrawals of another block in one batch, then moves the accounts to the block.
 fn follow_with_lists(world: &World, block: &Value, before: &str, after: &[&str], lists: &Value) {
     let text = |of: &Value, name: &str| of[name].as_str().unwrap().to_string();
     let (old, new) = (text(block, "preStateRoot"), text(block, "stateRoot"));

@@ -11,7 +11,7 @@ const CONTRACT: &str = "0xc0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0c0";
 const OTHER: &str = "0xd0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0";
 const SUMS: &str = "SELECT SUM(units), SUM(rest), MIN(units), MAX(units), COUNT(*) FROM t";
 
-/// Balances of two tokens with six decimals: those of the first one, then one more account's, which a list may leave out.
+/// The balances of each of two tokens, with six decimals. A list may leave out the last one.
 const BALANCES: [u128; 6] = [5_000_000, 1, 0, 123_456_789_012_345_678_901, 7_999_999, 250_000_000];
 
 fn word(x: u128) -> Word {
@@ -24,7 +24,7 @@ fn hex(nodes: Vec<&[u8]>) -> Vec<String> {
     nodes.into_iter().map(|node| Hex(node).to_string()).collect()
 }
 
-/// A state with two contracts: its root, and what a client answers about both.
+/// A state with two contracts: its root, and a client's answers about both.
 fn state() -> (String, [Value; 2]) {
     let mut state = Trie::empty(Keys::Hashed);
     let contracts: [(u8, Address); 2] = [(0xc0, [0xc0; 20]), (0xd0, [0xd0; 20])];
@@ -72,7 +72,7 @@ struct Proven {
     commitment: String,
 }
 
-/// Five slots of the first contract, proven; a table of them with six decimals; the answer to a query over it.
+/// Five proven slots of the first contract, a table of them with six decimals, and the answer to a query over it.
 fn proven() -> Proven {
     let world = World::new();
     let (root, [mut answer, other]) = state();
@@ -93,7 +93,7 @@ fn proven() -> Proven {
         assert_eq!(said[field], made[field], "{field}");
     }
     assert_eq!(said["bytes"], made["proof_bytes"]);
-    // The same numbers without store and proof, at a place where there is a store already, or nowhere.
+    // A dry run gives the same numbers, without a store and at the place of an existing store.
     let dry = ["eth", "table", "--claims", "claims.json", "--decimals", "6", "--dry-run"];
     for place in [&[][..], &["--store", "t", "--out", "dry.proof"]] {
         let dry = world.json(&[&dry[..], place].concat());
@@ -104,7 +104,7 @@ fn proven() -> Proven {
         assert!(!world.path("dry.proof").exists());
     }
     assert!(world.fails(2, &dry[..6]).contains("--store"));
-    // Of what fails there is nothing left.
+    // A failure leaves nothing behind.
     for wrong in [["--name", "no name", "--out", "u.proof"], ["--name", "slots", "--out", "u/table.proof"]] {
         let refused = world.run(
             &[&["eth", "table", "--claims", "claims.json", "--store", "u"][..], &wrong, &["--decimals", "6"]].concat(),
@@ -112,7 +112,7 @@ fn proven() -> Proven {
         assert_eq!(refused.code, 2, "{}", refused.err);
         assert!(!world.path("u").exists() && !world.path("u.proof").exists(), "{wrong:?}");
     }
-    // A directory that was there keeps what was in it.
+    // An existing directory keeps its content.
     std::fs::create_dir(world.path("kept")).unwrap();
     world.write("kept/note", "a note");
     let failing = ["--store", "kept", "--name", "no name", "--decimals", "6", "--out", "u.proof"];
@@ -216,7 +216,7 @@ fn proofs_that_do_not_fit_are_refused() {
     assert!(world.fails(2, &proven.args(&[("--sql", "SELECT SUM(slot) FROM t")])).contains("slot"));
     assert!(world.fails(2, &proven.args(&[("--contract", "0x11")])).contains("40 hexadecimal digits"));
 
-    // Claims that are more than those that were proven, and a table of them.
+    // More claims than those that were proven, and a table of them.
     let prove = ["eth", "prove", "--state-root", root];
     let outputs = ["--out", "all.proof", "--claims-out", "more.json"];
     world.json(&[&prove[..], &["--proofs", "all.json"], &outputs].concat());
@@ -228,7 +228,7 @@ fn proofs_that_do_not_fit_are_refused() {
     let with = [&proven.args(&[])[..], &["--claims", "more.json"]].concat();
     assert!(world.fails(1, &with).contains("the proof is about other claims than these"));
 
-    // An answer over all rows, over some, and after a row has changed.
+    // An answer over all rows, over some rows, and after a change of a row.
     let query = |more: &[&str]| {
         world.json(&[&["app", "aggregate", "--store", "t", "--sql", SUMS, "--out", "other.proof"], more].concat())
     };
@@ -265,7 +265,7 @@ fn proofs_that_do_not_fit_are_refused() {
     assert!(!world.path("x.proof").exists());
 }
 
-/// Wrapped ether of six holders, and a slot of the contract, after block 19,807,080.
+/// Wrapped ether of six holders, and one more slot of the contract, after block 19,807,080.
 #[test]
 #[ignore = "eth: real data"]
 fn balances_of_wrapped_ether() {

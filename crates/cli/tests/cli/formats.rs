@@ -26,7 +26,7 @@ fn every_format_gives_the_same_commitment() {
     assert_eq!(again("s3", "table.parquet", &["--schema", "out.toml", "--index-column", "id"]), root.as_str());
     world.write("raw.toml", "raw = true\n");
     assert_eq!(again("s4", "values.csv", &["--schema", "raw.toml", "--index-column", "index"]), root.as_str());
-    // Found from the content, the schema is the same.
+    // A schema that is inferred from the content is the same.
     assert_eq!(again("s5", "table.csv", &["--index-column", "id"]), root.as_str());
     assert_eq!(again("s6", "table.parquet", &["--index-column", "id"]), root.as_str());
     let positions: Vec<_> = (0..ROWS).map(|i| (3 * i).to_string()).collect();
@@ -173,7 +173,7 @@ fn an_output_is_written_where_its_path_leads() {
     world.json(&["export", "--store", "s", "--table", "table2.csv"]);
     assert_eq!(world.text("there.csv"), world.text("table2.csv"));
 
-    // A pipe stays one, and its reader gets the table.
+    // A pipe stays a pipe, and its reader gets the table.
     let path = world.path("pipe.csv");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let mut pipe = File::options().read(true).write(true).open(&path).unwrap();
@@ -229,7 +229,7 @@ fn tables_are_read_as_people_have_them() {
         let args = ["commit", "--store", store, "--input", file, "--schema", "schema.toml", "--index-column", "index"];
         assert_eq!(world.json(&args)["commitment"], root);
     }
-    // Stdin is read twice where the schema is found from it.
+    // Stdin is read twice if the schema is inferred from it.
     let stdin = |store: &str, more: &[&str], content: &[u8]| {
         let args = [&["commit", "--store", store, "--input", "-", "--format", "json"], more].concat();
         let run = world.run_with(&args, content);
@@ -272,7 +272,7 @@ fn proof_and_rows_are_written_together_or_not_at_all() {
         let args = ["prove", "--store", "s", "--batch", "b", "--indices", "0,3", "--out", out, "--leaves-out", leaves];
         world.run(&[&args[..], &NATIVE].concat())
     };
-    // Found before anything is proven.
+    // Reported before anything is proven.
     for (out, leaves) in [("no/p", "l.csv"), ("p", "no/l.csv"), ("p", "l.txt")] {
         let run = prove(out, leaves);
         assert!(run.code != 0 && !world.path("p").exists() && !world.path("l.csv").exists(), "{}", run.err);
@@ -280,7 +280,7 @@ fn proof_and_rows_are_written_together_or_not_at_all() {
     }
     world.write("p.csv", "");
     assert!(prove("p.csv", "./p.csv").err.contains("named for two results"));
-    // A cell that Parquet does not hold is met when the rows are written: the proof is not left alone.
+    // Parquet cannot hold this cell, which shows only when the rows are written: the proof is not left behind alone.
     world.write("t.jsonl", "{\"a\":{\"hex\":\"ff\"}}\n{\"a\":\"x\"}\n");
     world.json(&["commit", "--store", "t", "--input", "t.jsonl"]);
     let args = ["prove", "--store", "t", "--batch", "b", "--indices", "0", "--out", "q", "--leaves-out", "l.parquet"];

@@ -1,4 +1,4 @@
-//! What files say of themselves.
+//! What `inspect` shows of files.
 
 use std::path::PathBuf;
 

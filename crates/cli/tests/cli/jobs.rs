@@ -1,4 +1,4 @@
-//! The queue as people look at it, and a service whose proofs workers make: real processes and a real Redis.
+//! The queue as people see it, and a service whose proofs workers make: real processes and a real Redis.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::serve::{Service, set};
 use crate::world::World;
 
-/// A process of a test, which does not outlive it.
+/// A process that ends with its test.
 struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -32,7 +32,7 @@ impl Process {
     }
 }
 
-/// Waits until something is there.
+/// Waits until `look` finds something.
 fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -63,7 +63,7 @@ fn runs_are_listed_shown_cancelled_and_cleaned() {
     let nothing = jobs(&["list"]);
     assert_eq!((&nothing["workers"], &nothing["runs"]), (&0.into(), &Value::Array(Vec::new())));
 
-    // A leader that no worker helps.
+    // A leader without workers.
     let prove = ["prove", "--store", "s", "--batch", "b", "--engine", &url, "--objects", &objects];
     let health = free_address();
     let address = health.to_string();
@@ -82,7 +82,7 @@ fn runs_are_listed_shown_cancelled_and_cleaned() {
     assert_eq!(jobs(&["show", job])["job"], job);
     assert_eq!(jobs(&["show", name])["planned"], run["planned"]);
     assert_eq!(jobs(&["retry", job])["retried"], false);
-    // As BullMQ's own tools and KEDA read it: docs.bullmq.io has the layout.
+    // The layout that BullMQ's own tools and KEDA read: see docs.bullmq.io.
     let above = run["planned"].as_u64().unwrap() - 1;
     for (key, kind, size) in [
         ("prioritized", "zset", Some(1)),
@@ -113,7 +113,7 @@ fn runs_are_listed_shown_cancelled_and_cleaned() {
     jobs(&["cancel", name]);
     assert_eq!(leader.code(), Some(4));
     assert_eq!(jobs(&["show", name])["state"], "cancelled");
-    // What a leader that died would have left.
+    // The payload that a dead leader would have left.
     let payload = world.path("objects/payloads").join(name).join("0".repeat(64));
     std::fs::create_dir_all(payload.parent().unwrap()).unwrap();
     std::fs::write(&payload, "left behind").unwrap();
@@ -194,7 +194,7 @@ fn a_queue_that_is_gone_is_seen_within_seconds() {
     let unready = vitals.get("/readyz");
     assert_eq!((unready.status, unready.text()), (503, "not ready: the queue does not answer\n"));
     assert!(gone.elapsed() < Duration::from_secs(15), "{:?}", gone.elapsed());
-    // It takes changes without workers.
+    // The service accepts changes without workers.
     assert_eq!(service.client.get("/readyz").status, 200);
 
     redis.restart();

@@ -1,4 +1,4 @@
-//! A table and a batch through all that can happen to them.
+//! A table and a batch through everything that can happen to them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Command;
@@ -27,7 +27,7 @@ fn a_batch_is_proven_changed_and_verified() {
     world.check_batch();
     assert!(world.text("now.csv").contains("\n3,\"new, name\",-1.50,\n"));
 
-    // Outside it: the lone siblings change, so that the top is made anew and most buckets are reused.
+    // Outside the batch: the lone siblings change, so the top is made again and most buckets are reused.
     let outside = world.json(&["update", "--store", "s", "--set", "1497=age=7"]);
     assert!(outside["proofs_made"].as_u64().unwrap() <= 4, "{outside}");
     world.check_batch();
@@ -58,7 +58,7 @@ fn a_batch_is_proven_changed_and_verified() {
     assert_eq!(doctor["isa"], Isa::detect().to_string());
     assert_eq!(doctor["prover"], ProverKind::default().name());
 
-    // The stale proof is gone with its epoch, and everything still holds.
+    // The stale proof is removed with its epoch, and everything else is still valid.
     let dry = world.json(&["prune", "--store", "s", "--dry-run"]);
     let pruned = world.json(&["prune", "--store", "s"]);
     assert_eq!((&dry["epochs"], &dry["proofs"]), (&pruned["epochs"], &pruned["proofs"]));
@@ -136,7 +136,7 @@ fn backend_and_profile_are_found_from_each_other() {
     is("new", &["--profile", "johnson"], "plonky2", "johnson");
     is("new", &["--profile", "grove-128"], "grove", "grove-128");
     is("new", &["--backend", "native", "--profile", "grove-128"], "native", "grove-128");
-    // The batch is native's, in the profile paper.
+    // The batch has the backend native and the profile paper.
     is("b", &["--backend", "grove"], "grove", "grove-100");
     is("b", &["--profile", "grove-128"], "native", "grove-128");
     is("b", &["--backend", "plonky2"], "plonky2", "paper");
@@ -237,7 +237,7 @@ fn a_digest_and_a_schema_digest_are_compared_with_what_is_known() {
     let e = world.fails(1, &join(&join(&verify, &rows), &["--schema-digest", digest]));
     assert!(e.contains(&format!("schema.toml: the digest of this schema is {schema}, --schema-digest is {digest}")));
     assert!(e.contains("help: get the schema that has this digest"), "{e}");
-    // The same values under other names are other rows.
+    // The same values under other names pass, unless the digest of the schema is given.
     world.write("other.toml", crate::world::SCHEMA.replace("amount", "debt"));
     world.write("debt.csv", world.text("b.csv").replacen("amount", "debt", 1));
     let other = ["--leaves", "debt.csv", "--schema", "other.toml"];
@@ -309,7 +309,7 @@ fn interrupted_proving_keeps_the_finished_proofs_and_says_how_to_continue() {
         line.clear();
         assert!(said.read_line(&mut line).unwrap() > 0, "it ended");
     }
-    // The first proof is under way.
+    // Time for the first proof to start.
     std::thread::sleep(Duration::from_millis(500));
     let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());

@@ -1,4 +1,4 @@
-//! The command as its users meet it: real processes, real files, the backend that executes everything again.
+//! The command as its users see it: real processes, real files, and the backend that executes everything again.
 
 mod app;
 mod backup;

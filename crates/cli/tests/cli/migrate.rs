@@ -34,7 +34,7 @@ fn a_store_of_version_0_1_is_migrated() {
     }
 
     let migrate = ["migrate", "--store", "old", "--to", "new"];
-    // `paper` has the members of `grove`, whose proof is copied and proves it too.
+    // `paper` has the same members as `grove`. The proof of `grove` is copied, and also proves `paper`.
     let dry = world.json(&[&migrate[..], &["--dry-run"]].concat());
     assert_eq!((&dry["proven_again"], &dry["proofs_to_make"]), (&serde_json::json!(["paper", "proven"]), &1.into()));
     assert!(!world.path("new").exists());
@@ -50,7 +50,7 @@ fn a_store_of_version_0_1_is_migrated() {
     }
     world.json(&["export", "--store", "new", "--batch", "proven", "--proof", "new.proof"]);
     assert_eq!(world.json(&["verify", "--proof", "new.proof", "--root", root])["profile"], "grove-100");
-    // The source is as it was, and the copy can be changed.
+    // The source is unchanged, and the copy can be changed.
     assert_eq!(world.json(&["status", "--store", "old"]), old);
     world.json(&["update", "--store", "new", "--set", "30=stock=4", "--no-prove"]);
 }

@@ -1,4 +1,4 @@
-//! OpenZeppelin's tree: the trees of its own library, committed and proven by the command line.
+//! OpenZeppelin's tree: the trees of its own library, committed and proven on the command line.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn roots_and_proofs_are_those_of_the_library() {
     let vectors: Value = serde_json::from_str(vectors).unwrap();
     let (mut tables, mut refused) = (0, 0);
     for case in vectors["cases"].as_array().unwrap() {
-        // The others are trees over digests, not over rows.
+        // The other cases are trees over digests, not over rows.
         let Some(types) = case["leafEncoding"].as_array() else { continue };
         let (name, values) = (&case["name"], case["values"].as_array().unwrap());
         let order = if case["options"]["sortLeaves"] == false { Order::Unsorted } else { Order::Sorted };
@@ -54,7 +54,7 @@ fn roots_and_proofs_are_those_of_the_library() {
         let store = Store::open(&world.path("s")).unwrap();
         let tree = Tree::of(&store.view().unwrap()).unwrap();
         assert_eq!(tree.root().as_ref().map(hex).as_deref(), case["root"].as_str(), "{name}");
-        // A leaf alone is in both orders.
+        // A single leaf is in both orders.
         assert_eq!(tree.order(), Some(if values.len() == 1 { Order::Sorted } else { order }), "{name}");
         let positions: Vec<u64> = tree.leaves().iter().map(|(position, _)| *position).collect();
         let rows = openzeppelin::prove(&store.view().unwrap(), &positions).unwrap();
@@ -98,7 +98,7 @@ fn roots_and_proofs_are_those_of_the_library() {
 const SCHEMA: &str = "[[column]]\nname = \"to\"\ntype = \"address\"\n\n[[column]]\nname = \"amount\"\ntype = \"uint256\"\n\n\
                       [[column]]\nname = \"change\"\ntype = \"int128\"\n\n[[column]]\nname = \"paid\"\ntype = \"bool\"\n";
 
-/// A world with the rows of `rows` in csv.
+/// A world with these rows in csv.
 fn world(rows: std::ops::Range<u64>) -> World {
     let world = World::new();
     let lines = rows.map(|i| {
@@ -128,7 +128,7 @@ fn an_update_leaves_the_library_s_order_and_keeps_proofs() {
     };
     let before = look();
     assert_eq!(before.1, Some(Order::Sorted));
-    // Of 11 rows the first 6 lie deeper, at the slots from 10 on.
+    // Of 11 rows, the first 6 are deeper, at the slots from 10 on.
     let row = world.json(&["open", "--store", "s", "10"])["row"].clone();
     assert_eq!((row["paid"].is_boolean(), row["to"].as_str().map(str::len)), (true, Some(42)));
     world.json(&["update", "--store", "s", "--set", "10=amount=1"]);

@@ -1,4 +1,5 @@
-//! Spans, as a collector of OpenTelemetry gets them. Run by hand, with the feature `otlp`: nothing else needs its dependencies.
+//! Spans as an OpenTelemetry collector receives them. Run by hand, with the feature `otlp`: nothing else needs its
+//! dependencies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -18,14 +19,14 @@ use crate::world::World;
 trait Stream: Read + Write {}
 impl<S: Read + Write> Stream for S {}
 
-/// Where a collector listens, and what it was sent in the end.
+/// The address of a collector, and everything that it has received in the end.
 struct Collector {
     endpoint: String,
     seen: JoinHandle<Vec<u8>>,
 }
 
 impl Collector {
-    /// One that listens until it has seen all of `texts`.
+    /// A collector that listens until it has received all of `texts`.
     fn until(texts: &'static [&'static str], tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -53,7 +54,7 @@ impl Collector {
     }
 }
 
-/// Takes one request and answers it.
+/// Reads one request and answers it.
 fn take(stream: &mut dyn Stream, seen: &mut Vec<u8>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut first, mut length) = (true, 0);

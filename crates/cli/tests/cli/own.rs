@@ -1,4 +1,4 @@
-//! Applications by their names, and those of other programs.
+//! Applications by their names, and applications of other programs.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn a_store_with_an_application_of_another_program_says_so() {
     let world = numbers();
     let catalog = Catalog::standard().with(Mine(Tally::new(20))).unwrap();
     let app: Arc<dyn MapReduce> = Arc::new(Mine(Tally::new(20)));
-    // A store does not take what it could not open again.
+    // A store refuses an application that it could not open again.
     let mut store = Store::open(world.path("s")).unwrap();
     assert!(store.prove_app("m", app.clone().into(), Scheme::Selected, &[0, 2]).is_err());
     drop(store);

@@ -1,4 +1,4 @@
-//! Queries asked by `query`: explained, answered, proven in one file, verified, and refused.
+//! Queries asked by `query`: explained, answered, proven in one file, verified and refused.
 
 use evergrove::proof::wire::Bundle;
 use serde_json::{Value, json};
@@ -29,14 +29,14 @@ fn an_answer_by_groups_is_one_file() {
     let proven = world.json(&["query", GROUPS, "--store", "s", "--out", "a.tar"]);
     assert_eq!((&proven["rows"], &proven["columns"]), (&native["rows"], &json!(["name", "n", "oldest"])));
 
-    // The file asks the question; another one is refused.
+    // The file has the query; a different query is refused.
     let accepted = json_of(&verify(&world, &["--format", "json"]));
     assert_eq!((&accepted["rows"], &accepted["query"]), (&native["rows"], &GROUPS.into()));
     let again = json_of(&verify(&world, &[GROUPS, "--format", "json"]));
     assert_eq!(again["rows"], native["rows"]);
     let other = verify(&world, &[&GROUPS.replace("< 8", "< 9")]);
     assert_eq!(other.code, 1, "{}", other.err);
-    // A group that is left out.
+    // A missing group.
     let bytes = world.read("a.tar");
     let bundle = Bundle::decode(&bytes).unwrap();
     let groups = std::str::from_utf8(bundle.groups.unwrap()).unwrap();
@@ -73,7 +73,7 @@ fn the_first_rows_of_an_order_are_all_there() {
         refused.err
     };
     let with = |rows: &str| spoiled(Bundle { rows: Some((bundle.rows.unwrap().0, rows.as_bytes())), ..bundle });
-    // A row less, one changed, one twice, and none at all.
+    // A missing row, a changed row, a duplicate row, and no rows at all.
     let fewer = rows.split_once('\n').unwrap().1;
     with(fewer);
     let age = proven["rows"][0]["age"].as_str().unwrap();
@@ -84,7 +84,7 @@ fn the_first_rows_of_an_order_are_all_there() {
     with("");
     let e = spoiled(Bundle { paths: None, ..bundle });
     assert!(e.contains("rows.paths"), "{e}");
-    // Of another table.
+    // The proof of an earlier table.
     world.write("a.tar", &bytes);
     assert_eq!(verify(&world, &[]).code, 0);
     world.json(&["update", "--store", "s", "--set", "3=age=9999"]);
@@ -103,7 +103,7 @@ fn rows_that_pass_a_condition_are_complete() {
     assert!(accepted["rows"].as_array().unwrap().len() > 1);
     assert_eq!(accepted["rows"], proven["rows"]);
     assert_eq!(accepted["columns"].as_array().unwrap().len(), 3);
-    // No rows are an answer, too.
+    // An empty list of rows is an answer, too.
     let none = "SELECT name FROM t WHERE age > 1000000";
     let empty = world.json(&["query", none, "--store", "s", "--out", "a.tar"]);
     assert_eq!(empty["rows"], json!([]));
@@ -117,7 +117,7 @@ fn an_answer_over_a_batch_has_its_rows() {
     let proven = world.json(&["query", sql, "--store", "s", "--indices", "0,3,6", "--out", "a.tar"]);
     let native = world.json(&["query", sql, "--store", "s", "--indices", "0,3,6", "--unproven"]);
     assert_eq!(proven["rows"], native["rows"]);
-    // Only for those who ask for it: the rows are the prover's choice.
+    // Accepted only with --over-batch, because the prover has chosen the rows.
     let refused = verify(&world, &[sql]);
     assert_eq!(refused.code, 1, "{}", refused.out);
     assert!(refused.err.contains("not over all of the table"), "{}", refused.err);
@@ -132,7 +132,7 @@ fn an_answer_over_a_batch_has_its_rows() {
         world.write("a.tar", Bundle { rows: Some((form, spoiled.as_bytes())), ..bundle }.encode().unwrap());
         assert_eq!(verify(&world, &["--over-batch"]).code, 1, "{spoiled}");
     }
-    // A proof over all rows is not accepted for one over some, nor the reverse.
+    // A proof over all rows is not accepted as one over some rows, nor the reverse.
     world.json(&["query", sql, "--store", "s", "--out", "b.tar"]);
     let whole = world.read("b.tar");
     let all = Bundle::decode(&whole).unwrap();
@@ -142,7 +142,7 @@ fn an_answer_over_a_batch_has_its_rows() {
     assert_eq!(verify(&world, &[]).code, 1);
 }
 
-/// The query in a file is somebody else's text: what could be read in two ways is refused.
+/// The query in a file is somebody else's text, so a query that could be read in two ways is refused.
 #[test]
 fn a_query_from_a_file_is_plain() {
     let world = World::with_table();
@@ -206,7 +206,7 @@ fn what_makes_no_sense_is_refused() {
     let wrong = "1".repeat(64);
     let e = world.fails(1, &["query", "--verify", "a.tar", "--root", &world.commitment(), "--schema-digest", &wrong]);
     assert!(e.contains("--schema-digest is"), "{e}");
-    // A bundle with an answer is not one of a batch.
+    // A bundle with an answer is not a bundle of a batch.
     let e = world.fails(2, &["verify", "--bundle", "a.tar", "--root", &world.commitment(), "--schema", "schema.toml"]);
     assert!(e.contains("query --verify"), "{e}");
 }

@@ -1,4 +1,4 @@
-//! What a verifier refuses, with exit code 1.
+//! Proofs and rows that a verifier refuses, with exit code 1.
 
 use crate::world::{ALLOW, NATIVE, World};
 
@@ -86,7 +86,8 @@ fn rows_are_read_in_each_form_and_a_schema_selects_columns() {
     assert_eq!(world.run(&[&values[..], &ALLOW].concat()).code, 0);
     world.json(&["export", "--store", "s", "--batch", "b", "--leaves", "b.jsonl"]);
     assert_eq!(world.verify("b.proof", &root, "b.jsonl").code, 0);
-    // The rows of a proof and of an update are whole; a schema that is given to commit selects.
+    // Rows for verify and update must have exactly the columns of the schema. For commit, the schema only selects
+    // columns.
     world.write("u.csv", "index,name,amount,age,paid\n3,a,1,1,yes\n");
     world.write("u.jsonl", "{\"index\":3,\"name\":\"a\",\"amount\":1}\n");
     let commit = |store: &str, input: &str| {

@@ -1,4 +1,4 @@
-//! The service as a process: started, killed, told to stop.
+//! The service as a process: started, killed, and told to stop.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -40,7 +40,7 @@ impl Service {
         serde_json::from_str(self.client.get("/v1/status").text()).unwrap()
     }
 
-    /// Waits until every batch is proven, and gives the state.
+    /// Waits until every batch is proven. Returns the status.
     pub(crate) fn fresh(&self) -> Value {
         let start = Instant::now();
         loop {
@@ -59,7 +59,7 @@ impl Service {
         assert!(sent.success());
     }
 
-    /// Waits for the end: exit code, the last line of stdout, and stderr.
+    /// Waits for the end. Returns the exit code, the last line of stdout, and stderr.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
@@ -77,7 +77,7 @@ pub(crate) fn set(index: u64, age: u64) -> String {
 fn what_a_killed_service_has_answered_is_committed_and_proven_by_the_next() {
     let world = World::with_batch();
     let mut last = (1, world.commitment());
-    // From right after the answer to the middle of the proofs, and perhaps after them.
+    // Killed right after the answer, in the middle of the proofs, and perhaps after them.
     for (round, pause) in [0, 2, 5, 20].into_iter().enumerate() {
         let mut service = Service::start(&world, &[]);
         let state = service.status();
@@ -187,7 +187,7 @@ fn tokens_of_a_file_are_exchanged_without_a_restart() {
     assert_eq!(client(reader).get("/v1/status").status, 200);
     assert_eq!(client(reader).post("/v1/changes", &set(3, 1)).status, 403);
     assert_eq!(client(writer).post("/v1/changes", &set(3, 1)).status, 200);
-    // What cannot be read changes nothing.
+    // An invalid file changes nothing.
     world.write("tokens", "short\n");
     thread::sleep(Duration::from_secs(6));
     assert_eq!(client(writer).get("/v1/status").status, 200);
@@ -224,7 +224,7 @@ fn certificates_are_exchanged_without_a_restart() {
     let mut open = old.connect().unwrap();
     assert_eq!(old.ask(&mut open, "POST", "/v1/changes", &set(3, 1)).unwrap().status, 200);
     assert_eq!(service.client.get("/v1/status").status, 400, "plain HTTP");
-    // First only one file of a new pair, then a file that does not hold a key.
+    // First only one file of a new pair, then a file without a key.
     world.write("tls.key", &second.key);
     thread::sleep(Duration::from_secs(6));
     world.write("tls.key", "no key\n");
@@ -262,7 +262,7 @@ fn requests_are_logged_and_the_file_may_be_moved_away() {
     assert_eq!(service.client.post("/v1/changes", &set(3, 1)).status, 200);
     let written = |name: &str| {
         let start = Instant::now();
-        // A line follows its answer.
+        // A line is written after its answer.
         while !world.path(name).exists() || world.text(name).is_empty() {
             assert!(start.elapsed() < Duration::from_secs(20), "{name}");
             thread::sleep(Duration::from_millis(5));

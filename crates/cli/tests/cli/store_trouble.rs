@@ -8,7 +8,7 @@ use redb::{Database, TableDefinition};
 
 use crate::world::{NATIVE, World, is_bare};
 
-/// Writes another number of the format into a store.
+/// Writes another format number into a store.
 pub(crate) fn set_format(file: &Path, format: u8) {
     let database = Database::open(file).unwrap();
     let write = database.begin_write().unwrap();
@@ -74,7 +74,7 @@ fn a_full_disk_leaves_nothing_half_written() {
     assert_eq!(left, [] as [std::path::PathBuf; 0]);
     assert_eq!(world.state(), before);
 
-    // Proofs of some hundred KiB do not fit; what fits is kept, and the same command finishes.
+    // Proofs of some hundred KiB do not fit. Those that fit are kept, and the same command finishes later.
     let indices: String = (0..450).map(|i| format!("{}\n", 3 * i)).collect();
     world.write("b.txt", indices);
     let database = fs::metadata(world.path("s/evergrove.redb")).unwrap().len().div_ceil(512);

@@ -16,7 +16,8 @@ fn certificates_of_our_own_vouch_for_redis() {
     assert!(refused.contains("certificate"), "{refused}");
     let known = world.json(&[&list[..], &["--redis-ca", &ca]].concat());
     assert_eq!(known["workers"], 0);
-    // Those of the server itself do not vouch for it, and a server without TLS has none.
+    // The server's own certificate does not vouch for it. A file without certificates and a server without TLS are
+    // refused.
     let server = tls_file("server.pem").display().to_string();
     let other = world.run(&[&list[..], &["--redis-ca", &server]].concat());
     assert_eq!(other.code, 5, "{}", other.err);
@@ -35,7 +36,7 @@ fn certificates_of_our_own_vouch_for_redis() {
     let prove = ["prove", "--store", "s", "--batch", "b", "--indices", "0,3,6"];
     let prove = [&prove[..], &NATIVE, &["--engine", &url, "--objects", &objects]].concat();
     let leader = world.command().args(prove).envs(variable).stdout(Stdio::null()).output().unwrap();
-    // It may have ended by itself, as it should not.
+    // The worker may have ended already, although it should not.
     let _ = worker.kill();
     let _ = worker.wait();
     assert!(leader.status.success(), "{}", String::from_utf8_lossy(&leader.stderr));

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::world::{NATIVE, World};
 
-/// How long a run may take on a busy machine.
+/// Time limit of a run on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A worker, which is killed when it goes.
+/// A worker, which is killed when it is dropped.
 struct Worker {
     child: Child,
     lines: BufReader<ChildStderr>,
@@ -29,7 +29,7 @@ impl Worker {
         worker
     }
 
-    /// Reads what it says up to a line with this text.
+    /// Reads its stderr up to a line with this text.
     fn wait_for(&mut self, text: &str) {
         let mut seen = String::new();
         while !seen.lines().last().is_some_and(|line| line.contains(text)) {
@@ -42,7 +42,7 @@ impl Worker {
         assert!(sent.success());
     }
 
-    /// Waits for its end: exit code, what it printed, what it said.
+    /// Waits for its end. Returns the exit code, stdout and stderr.
     fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.lines.read_to_string(&mut err).expect("text");
@@ -62,7 +62,7 @@ impl Drop for Worker {
     }
 }
 
-/// Runs a leader to its end and gives the object that it prints.
+/// Runs a leader to its end. Returns the object that it prints.
 fn leader(world: &World, args: &[&str], variables: &[(String, String)]) -> Value {
     let output = world.start(&[args, &["--format", "json"]].concat(), variables).wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -89,7 +89,7 @@ fn workers_prove_and_one_is_killed() {
         first.wait_for("bucket");
         first.signal("-KILL");
         let proven = proven.join().expect("the other one finishes");
-        // What the first one had stored when it was killed, and not said, counts as there already.
+        // Proofs that the first worker had stored but not reported when it was killed are not made again.
         let made = proven["proofs_made"].as_u64().expect("a number");
         assert!((4..=6).contains(&made) && proven["proofs_total"] == 6, "{proven}");
     });
@@ -97,14 +97,14 @@ fn workers_prove_and_one_is_killed() {
     world.check_batch();
     assert_eq!(first.end().0, None, "killed");
 
-    // What changed alone, by the worker that is left; nothing when there is nothing to do.
+    // The remaining worker makes only the proofs that changed, and then none.
     let update = ["update", "--store", "s", "--set", "3=age=77", "--engine", &url, "--objects", &objects];
     let updated = leader(&world, &update, &variables);
     assert!(updated["proofs_made"].as_u64().is_some_and(|n| (1..6).contains(&n)), "{updated}");
     world.check_batch();
     assert_eq!(leader(&world, &update, &variables)["proofs_made"], 0);
 
-    // It finishes, says what it has done, and ends.
+    // The worker finishes, reports what it has done, and ends.
     second.signal("-TERM");
     let (code, out, said) = second.end();
     assert_eq!(code, Some(0), "{said}");

@@ -1,4 +1,4 @@
-//! A directory of its own for each test, and the binary run in it.
+//! A directory for each test, and the binary that runs in it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The table: position 3 i holds the row i. Every fifth age is empty.
+/// Number of rows of the table. Position 3 i has row i, and every fifth age is empty.
 pub(crate) const ROWS: u64 = 500;
 
 pub(crate) struct World {
     dir: TempDir,
 }
 
-/// What a run of the binary gave.
+/// The result of a run of the binary.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -87,12 +87,12 @@ impl World {
         Run::of(self.command().args(args).output().unwrap())
     }
 
-    /// Runs the binary with this on stdin.
+    /// Runs the binary with these bytes on stdin.
     pub(crate) fn run_with(&self, args: &[&str], stdin: &[u8]) -> Run {
         let mut command = self.command();
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // Whoever refuses the arguments reads nothing.
+        // A command that refuses its arguments does not read stdin.
         let _ = child.stdin.take().unwrap().write_all(stdin);
         Run::of(child.wait_with_output().unwrap())
     }
@@ -105,14 +105,14 @@ impl World {
         command.spawn().unwrap()
     }
 
-    /// Runs the binary, which must succeed, and gives the object that it prints.
+    /// Runs the binary, which must succeed. Returns the object that it prints.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let run = self.run(&[args, &["--format", "json"]].concat());
         assert_eq!(run.code, 0, "{args:?}: {}", run.err);
         serde_json::from_str(&run.out).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", run.out))
     }
 
-    /// Runs the binary, which must fail with this code, in both forms of output; gives what it says on stderr.
+    /// Runs the binary, which must fail with this code, in both forms of output. Returns its stderr.
     pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
         let text = self.run(args);
         assert_eq!(text.code, code, "{args:?}: {}{}", text.out, text.err);
@@ -127,7 +127,7 @@ impl World {
         text.err
     }
 
-    /// Runs the binary under a limit of so many blocks of 512 bytes per file, as on a disk that is full.
+    /// Runs the binary with a limit of `blocks` blocks of 512 bytes for each file, as on a full disk.
     pub(crate) fn on_a_full_disk(&self, blocks: u32, args: &[&str]) -> Run {
         let mut shell = Command::new("sh");
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
@@ -139,7 +139,7 @@ impl World {
         self.json(&["status", "--store", "s"])["commitment"].as_str().unwrap().to_owned()
     }
 
-    /// Everything that can be asked of the store `s`: what must be unchanged by a command that fails.
+    /// Everything that commands show of the store `s`, which a failed command must not change.
     pub(crate) fn state(&self) -> String {
         self.json(&["export", "--store", "s", "--table", "state.jsonl"]);
         let mut status = self.json(&["status", "--store", "s"]);
@@ -153,14 +153,14 @@ impl World {
         self.run(&[&args[..], &ALLOW].concat())
     }
 
-    /// The proof of batch `b` is refreshed, and holds for the current rows and commitment.
+    /// Asserts that the proof of batch `b` is fresh, and valid for the current rows and commitment.
     pub(crate) fn check_batch(&self) {
         self.json(&["export", "--store", "s", "--batch", "b", "--proof", "now.proof", "--leaves", "now.csv"]);
         let run = self.verify("now.proof", &self.commitment(), "now.csv");
         assert_eq!(run.code, 0, "{}", run.err);
     }
 
-    /// Exports batch `b` and verifies it as anyone would who allows nothing by name.
+    /// Exports batch `b` and verifies it under the default policy.
     pub(crate) fn check_by_default_policy(&self) {
         self.json(&["export", "--store", "s", "--batch", "b", "--proof", "now.proof", "--leaves", "now.csv"]);
         let root = self.commitment();
@@ -204,7 +204,7 @@ pub(crate) fn csv() -> String {
     text
 }
 
-/// True when the directory holds no file at all.
+/// True if the directory is empty or does not exist.
 pub(crate) fn is_bare(dir: &Path) -> bool {
     std::fs::read_dir(dir).map_or(true, |mut entries| entries.next().is_none())
 }

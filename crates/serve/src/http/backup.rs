@@ -1,4 +1,4 @@
-//! The whole store out.
+//! `GET /v1/backup`: the whole store as one file.
 
 use std::io;
 use std::sync::Arc;
@@ -18,11 +18,10 @@ use crate::config::Right;
 use crate::problem::Problem;
 use crate::service::Shared;
 
-/// A backup that somebody reads. Dropped, it ends.
+/// A backup that a caller reads. Dropping it ends the backup.
 struct Open {
     shared: Arc<Shared>,
     number: u64,
-    /// The token that the caller has shown.
     shown: Option<Token>,
 }
 
@@ -39,8 +38,9 @@ impl Drop for Open {
 
 /// Back up the store, as the file that `evergrove restore` takes.
 ///
-/// Everything that the store keeps at one committed epoch, while changes are committed. One backup is made at a time. The connection is broken off where the backup
-/// cannot be finished or the token is withdrawn, and the file then lacks its end. Needs a token that may back up or write: the file has past epochs and the keys of requests too.
+/// Everything in the store at one committed epoch, while changes continue. One backup runs at a time. If it fails or
+/// the token is withdrawn, the connection breaks off and the file lacks its end. Needs a token that may back up or
+/// write, because the file also has past epochs and the keys of requests.
 #[utoipa::path(get, path = "/v1/backup", tag = "backup", security(("bearer" = [])),
     responses(
         (status = 200, description = "The backup", content_type = "application/octet-stream", body = Vec<u8>, headers(
@@ -64,16 +64,17 @@ pub(crate) async fn stream(
     if right.is_none_or(|Extension(right)| right < Right::Backup) {
         return Err(Problem::no_backup());
     }
-    // A handler of GET gets HEAD too, and would begin a backup that nobody reads.
+    // A handler of GET also gets HEAD, which would begin a backup that nobody reads.
     if method == Method::HEAD {
         return Err(Problem::method());
     }
-    // Without a turn among the questions.
+    // Checked first, without waiting for a turn to read the store.
     if shared.backups().is_running() {
         return Err(Problem::backup_running());
     }
     let (backups, shown) = (shared.clone(), shown.map(|Extension(token)| token));
-    // The store is locked while a backup begins: nobody opens the database again meanwhile. A caller who is gone by then drops the answer.
+    // The store is locked while a backup begins, so nobody can open the database again meanwhile. If the caller has
+    // disconnected by then, dropping the answer ends the backup.
     let begun = ask(shared, move |store| {
         let begun = backups.backups().begin(store)?;
         Ok(begun.map(|(number, head)| (Open { shared: backups.clone(), number, shown: shown.clone() }, head)))

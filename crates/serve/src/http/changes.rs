@@ -1,4 +1,4 @@
-//! Changes in.
+//! `POST /v1/changes`, and the outcome of a request by its key.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ use crate::service::Shared;
 pub(crate) struct Committed {
     /// The epoch.
     epoch: u64,
-    /// Its commitment.
+    /// Commitment of the epoch.
     commitment: String,
     /// Filled slots.
     rows: u64,
-    /// Changes of this request: lines that were not blank.
+    /// Number of changes of this request: its lines that are not blank.
     changes: u64,
 }
 
@@ -39,16 +39,17 @@ impl Committed {
     }
 }
 
-/// The header with a key of the caller's choice: what is sent again with it is not made again.
+/// The header with a key that the caller chooses. A request that is sent again with the same key is not made again.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The header that says that the request had been made before.
+/// The header that says whether the request had been made before.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// Make changes: all of a request in one epoch, or none of them.
+/// Make changes. All changes of a request become part of one epoch, or none does.
 ///
-/// The answer comes when the epoch is committed: what it says is on disk and survives a crash. Changes of requests that wait at
-/// the same time become one epoch. With the header `Idempotency-Key` a request can be sent again if there was no answer: it is made once, and
-/// answered as the first time, for 24 hours. With the header `If-Match: "E"` it is made if the table is in epoch E, and else refused.
+/// The answer comes after the commit: the epoch is on disk and survives a crash. Requests that wait at the same time
+/// become one epoch. A request with the header `Idempotency-Key` can be sent again if there was no answer: for 24 hours
+/// it is made only once, and answered as the first time. A request with the header `If-Match: "E"` is refused unless
+/// the table is in epoch E.
 #[utoipa::path(
     post, path = "/v1/changes", tag = "changes", security(("bearer" = [])),
     params(
@@ -85,7 +86,7 @@ pub(crate) async fn post(
         return Err(Problem::stopping());
     }
     let config = &shared.config;
-    // A place in the queue comes before the body, so that what waits in memory is bounded.
+    // A request reserves its place in the queue before its body is read. This bounds the memory of waiting requests.
     let place = shared.queue.clone().try_reserve_owned().map_err(|e| match e {
         TrySendError::Full(_) => {
             shared.metrics.full.inc();
@@ -97,15 +98,15 @@ pub(crate) async fn post(
     let body = body.await.map_err(|_| Problem::slow(config.body_time.as_secs()))??;
 
     let parser = shared.clone();
-    // The changes of a body take several times its memory: few bodies are read at a time.
+    // The changes of a body take several times its memory, so only a few bodies are parsed at a time.
     let turn = shared.parsers.clone().acquire_owned().await.map_err(|_| Problem::store())?;
     let checked = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         let digest = *blake3::hash(&body).as_bytes();
-        // What waits is the body: its changes take several times as much.
+        // The queue holds the body, not its changes: they take several times as much memory.
         let changes = Request::parse(&parser.schema, &body, parser.config.grow)?.lines as u64;
         let key = key.map(|key| store::Request { key, digest, changes });
-        // The place is taken until here also where the caller is gone.
+        // Keeps the place until here, even if the caller has disconnected.
         Ok::<_, Problem>((place, body, key))
     });
     let (place, body, key) = checked.await.map_err(|_| Problem::store())??;
@@ -117,7 +118,7 @@ pub(crate) async fn post(
     Ok(([(REPLAYED, replayed)], Json(Committed::new(epoch, changes))))
 }
 
-/// What became of a request with a key.
+/// The outcome of a request with a key.
 #[utoipa::path(
     get, path = "/v1/changes/{key}", tag = "changes", security(("bearer" = [])),
     params(("key" = String, Path, description = "The key that the request had")),
@@ -155,10 +156,10 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     text.and_then(|text| text.parse().ok()).ok_or_else(refused).map(Some)
 }
 
-/// What is read of a body that is too long, and dropped: a caller that is still sending would not see an answer.
+/// Bytes of a too long body that are read and dropped: a caller that is still sending would not see an answer.
 const DROPPED_BYTES: usize = 64 << 20;
 
-/// A body of at most `limit` bytes.
+/// Reads a body of at most `limit` bytes.
 async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
     let (mut bytes, mut read) = (Vec::new(), 0usize);
     let mut chunks = body.into_data_stream();
@@ -167,7 +168,7 @@ async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
         read = read.saturating_add(chunk.len());
         if read <= limit {
             if read > bytes.capacity() {
-                // No more than the limit, however the body is cut.
+                // At most `limit`, however the body is split into chunks.
                 let wanted = (2 * bytes.capacity()).clamp(read, limit);
                 bytes.reserve_exact(wanted - bytes.len());
             }
@@ -201,7 +202,7 @@ mod tests {
             let body = Body::from_stream(stream::iter(chunks.map(Ok::<_, std::io::Error>).collect::<Vec<_>>()));
             let (bytes, peak) = heap::peak(|| runtime.block_on(read(body, limit)).unwrap());
             assert_eq!((bytes.len(), bytes.capacity()), (size, size));
-            // Both are there while a body grows.
+            // The old and the new buffer exist together while a body grows.
             assert!(peak <= 2 * limit, "{size} bytes in pieces of {}: {peak}", chunk.len());
         }
     }

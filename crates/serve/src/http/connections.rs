@@ -1,4 +1,4 @@
-//! Connections: how many there are, how long each of them may be silent, and TLS.
+//! Connections: their number, their time limits, and TLS.
 
 use std::future::Future;
 use std::io;
@@ -25,39 +25,40 @@ use crate::Tls;
 use crate::access::Peer;
 use crate::metrics::Counted;
 
-/// What a connection may hold of requests and answers: a head that is longer is refused.
+/// Bytes that a connection buffers of requests and answers. A longer head is refused.
 pub(crate) const BUFFER: usize = 64 << 10;
-/// What a handshake of TLS begins with (RFC 8446, 5.1).
+/// The first byte of a TLS handshake (RFC 8446, 5.1).
 const HANDSHAKE: u8 = 22;
 /// Pause after an error of the listener, such as too many open files.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What callers may take of a server.
+/// Limits on the callers of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Connections at once. Further ones wait in the system's queue.
+    /// Greatest number of open connections. Further ones wait in the system's queue.
     pub(crate) connections: usize,
-    /// Time in which a handshake of TLS has to end, and then the head of a request has to arrive, from there or the answer before.
+    /// Time for a TLS handshake, and then for the head of a request, from the end of the handshake or the previous
+    /// answer.
     pub(crate) head: Duration,
-    /// How long a caller may take nothing of its answer.
+    /// Time for which a caller may read nothing of its answer.
     pub(crate) silence: Duration,
-    /// How long answers that are under way may take when a server ends.
+    /// Time for answers that are under way when the server ends.
     pub(crate) last: Duration,
 }
 
-/// What a server shows to its callers.
+/// How a server answers its callers.
 #[derive(Clone)]
 pub(crate) struct Front {
     pub(crate) router: Router,
     pub(crate) bounds: Bounds,
-    /// The certificate, and what answers callers without TLS then.
+    /// The certificate, and the router for callers without TLS.
     pub(crate) tls: Option<(Tls, Router)>,
-    /// Counts the connections that are open.
+    /// Counts open connections.
     pub(crate) open: Gauge,
 }
 
-/// Answers on `listener` until `stop` is there, and then ends each connection after the answer that is under way, or breaks it off
-/// where that takes too long. At its end nothing of any connection is left.
+/// Answers on `listener` until `stop` completes. Then each connection ends after its current answer, or is broken off
+/// after [`Bounds::last`]. When this function returns, every connection is dropped.
 pub(crate) async fn answer(listener: TcpListener, front: Front, stop: impl Future<Output = ()>) {
     let places = Arc::new(Semaphore::new(front.bounds.connections));
     let (close, closing) = watch::channel(());
@@ -91,7 +92,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok(taken) => return taken,
-            // The caller is gone already, or there is no room for it now.
+            // The caller has disconnected already.
             Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(e) => {
                 tracing::warn!(error = %e, "no connection could be taken");
@@ -102,7 +103,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 }
 
 async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: watch::Receiver<()>) {
-    // Events are small and should not wait for more.
+    // Events are small and must be sent at once.
     let _ = stream.set_nodelay(true);
     let Front { router, bounds, tls, .. } = front;
     let Some((tls, plain)) = tls else {
@@ -110,7 +111,7 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
     };
     let handshake = async {
         let mut first = [0];
-        // Nothing is there where the caller went.
+        // `peek` returns 0 bytes if the caller has disconnected.
         if stream.peek(&mut first).await.unwrap_or(0) == 0 {
             return None;
         }
@@ -128,18 +129,18 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
     };
     let shaken = tokio::select! {
         shaken = timeout(bounds.head, handshake) => shaken,
-        // The sender is gone.
+        // The sender is dropped when the server stops.
         _ = closing.changed() => return,
     };
     match shaken {
         Ok(Some(Ok(stream))) => answers(stream, Called::new(router, peer), bounds, closing).await,
         Ok(Some(Err(stream))) => answers(stream, Called::new(plain, peer), bounds, closing).await,
-        // The caller went, was too slow, or speaks another language.
+        // The caller disconnected, was too slow, or sent an invalid handshake.
         Ok(None) | Err(_) => {}
     }
 }
 
-/// A router that is told who calls.
+/// A router that adds the caller's address to each request.
 struct Called {
     router: TowerToHyperService<Router>,
     peer: Peer,
@@ -173,16 +174,16 @@ where
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.head).max_buf_size(BUFFER);
     let mut answers = pin!(builder.serve_connection(TokioIo::new(stream), router));
     tokio::select! {
-        // An error is the caller's: it went, was too slow, or speaks another language.
+        // Errors are the caller's: it disconnected, was too slow, or did not send HTTP.
         _ = answers.as_mut() => return,
-        // The sender is gone.
+        // The sender is dropped when the server stops.
         _ = closing.changed() => {}
     }
     answers.as_mut().graceful_shutdown();
     let _ = answers.await;
 }
 
-/// A stream that fails when the other side takes nothing for too long.
+/// A stream that fails when the other side reads nothing for too long.
 struct Patient<S> {
     stream: S,
     silence: Duration,
@@ -261,7 +262,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_left_of_connections_that_are_broken_off() {
-        // What an answer holds, as the record of its request.
+        // A value that an answer holds, like the record of its request.
         struct Held(Arc<Semaphore>);
         impl Drop for Held {
             fn drop(&mut self) {
@@ -298,7 +299,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(8);
         let silence = Duration::from_millis(500);
         let mut near = Patient { stream: near, silence, waiting: None };
-        // Each byte that is taken begins the time anew.
+        // Each byte that is read restarts the time limit.
         let slow = tokio::spawn(async move {
             for _ in 0..4 {
                 sleep(silence * 2 / 5).await;

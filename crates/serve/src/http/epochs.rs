@@ -1,4 +1,4 @@
-//! Epochs: their commitments, what they have changed, and how long their proofs took.
+//! Epochs: commitments, changed positions, and the times of their proofs.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use super::read::ask;
 use crate::problem::Problem;
 use crate::service::Shared;
 
-/// Epochs of one answer, at most.
+/// Greatest number of epochs in an answer.
 const EPOCHS: u64 = 256;
-/// Positions of one answer, at most.
+/// Greatest number of positions in an answer.
 const POSITIONS: usize = 4096;
 
 /// An epoch of the table.
@@ -25,34 +25,34 @@ pub(crate) struct EpochView {
     height: u8,
     /// Filled slots.
     rows: u64,
-    /// What this process knows of it, if it committed it and few came since.
+    /// The commit, if this process made it and the epoch is recent.
     committed: Option<Committing>,
 }
 
-/// How an epoch came about.
+/// The commit of an epoch.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct Committing {
-    /// Seconds since it was committed.
+    /// Seconds since the commit.
     pub(crate) age: f64,
     /// Rows that were set.
     pub(crate) set: usize,
     /// Rows that were deleted.
     pub(crate) deleted: usize,
-    /// Seconds from its commit to the last proof of a batch for it, so far.
+    /// Seconds from the commit to the latest proof of a batch for this epoch.
     pub(crate) proven_after: Option<f64>,
 }
 
-/// What an epoch has changed.
+/// The positions that an epoch changed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChangeSet {
     epoch: u64,
     /// Positions whose rows were set or deleted, ascending, at most 4,096.
     positions: Vec<u64>,
-    /// True if there are more.
+    /// True if the epoch changed more positions.
     more: bool,
 }
 
-/// Which epochs are asked for.
+/// The epochs that a caller asks for.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Range {
     before: Option<u64>,
@@ -69,7 +69,7 @@ impl EpochView {
     }
 }
 
-/// The epochs that are kept, the newest first.
+/// The epochs that are kept, newest first.
 #[utoipa::path(get, path = "/v1/epochs", tag = "proofs", security(("bearer" = [])),
     params(
         ("before" = Option<u64>, Query, description = "Only epochs with a smaller number"),
@@ -88,7 +88,7 @@ pub(crate) async fn epochs(State(shared): State<Arc<Shared>>, asked: Asked) -> R
         for number in (end.saturating_sub(limit)..end).rev() {
             match store.view_at(number) {
                 Ok(view) => epochs.push(*view.epoch()),
-                // It was pruned, and so were those before it.
+                // The epoch was pruned, and so were all earlier ones.
                 Err(Error::UnknownEpoch { .. }) => break,
                 Err(e) => return Err(e),
             }
@@ -114,7 +114,7 @@ pub(crate) async fn epoch(
     Ok(Json(EpochView::new(&shared, epoch)))
 }
 
-/// The positions that an epoch has changed. Needs the epoch before it.
+/// The positions that an epoch changed, if the epoch before it is kept too.
 #[utoipa::path(get, path = "/v1/epochs/{epoch}/changes", tag = "proofs", security(("bearer" = [])),
     params(("epoch" = u64, Path, description = "Its number")),
     responses(

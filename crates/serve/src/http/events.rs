@@ -1,4 +1,4 @@
-//! Events out.
+//! `GET /v1/events`: server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,35 +25,35 @@ use crate::runs::Follower;
 use crate::service::Shared;
 use crate::{Event, Token};
 
-/// A quiet stream shows at least this often that it is there.
+/// Longest time without a message in a stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// At least so long between two `progress` events of a stream: what changes meanwhile is told together.
+/// Shortest time between two `progress` events of a stream. Changes in between are sent together.
 const PACE: Duration = Duration::from_millis(50);
 
-/// A stream that is open.
+/// An open stream.
 struct Open {
     shared: Arc<Shared>,
     events: Receiver<Event>,
-    /// The token that the caller has shown.
+    /// The token of the caller.
     shown: Option<Token>,
-    /// True of a caller without a token where others show one.
+    /// True for a caller without a token, if the service has tokens.
     is_public: bool,
-    /// Its place among the streams that may be open, and among those without a token.
+    /// A place among all streams, and for a caller without a token also one among the public streams.
     _place: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
     _counted: Counted,
     next: Step,
     follow: Option<Follow>,
 }
 
-/// The batch whose proofs a stream tells of.
+/// The batch whose progress a stream reports.
 struct Follow {
     follower: Follower,
     progressed: watch::Receiver<()>,
     not_before: Instant,
 }
 
-/// What a caller wants to be told.
+/// The query of a caller.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Wanted {
     batch: Option<String>,
@@ -62,17 +62,18 @@ pub(crate) struct Wanted {
 type Asked = Result<Query<Wanted>, axum::extract::rejection::QueryRejection>;
 
 enum Step {
-    /// The state of the service, before what happens after it.
+    /// First the state of the service, then later events.
     Status,
     Events,
     End,
 }
 
-/// Be told of epochs and proofs, as server-sent events.
+/// Server-sent events about epochs and proofs.
 ///
-/// The first event is `status`, with what `/v1/status` answers; so is the next one whenever the caller was too slow and
-/// missed some. Then come `epoch`, `proof`, `failure`, and `stopping` as the last. With a batch also `progress`: which of its proofs
-/// were begun and made, some 20 times a second at most; `/v1/batches/{name}/tree` has them all.
+/// The first event is `status`, with the answer of `/v1/status`. It comes again whenever the caller was too slow and
+/// missed events. The others are `epoch`, `proof`, `failure`, `stalled`, `resumed`, and `stopping` as the last. With a
+/// batch there is also `progress`, at most about 20 times a second: the proofs that were started and made.
+/// `/v1/batches/{name}/tree` has all proofs.
 #[utoipa::path(
     get, path = "/v1/events", tag = "proofs", security(("bearer" = [])),
     params(("batch" = Option<String>, Query, description = "The batch to tell the progress of")),
@@ -108,23 +109,23 @@ pub(crate) async fn stream(
         let event = open.next().await?;
         Some((Ok::<_, Infallible>(event), open))
     });
-    // For proxies that would keep events until a buffer is full.
+    // Keeps proxies from buffering events.
     let unbuffered = [(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))];
     Ok((unbuffered, Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))))
 }
 
-/// How many of the streams may be open without a token.
+/// Number of streams that may be open without a token: half of all, rounded up.
 pub(crate) fn public_streams(streams: usize) -> usize {
     streams.div_ceil(2)
 }
 
 impl Open {
-    /// True while whoever opened the stream may ask.
+    /// True while the caller may read. A token can be withdrawn at any time.
     fn may_ask(&self) -> bool {
         self.is_public || self.shared.config.allows(self.shown.as_ref(), Right::Read)
     }
 
-    /// What happens next.
+    /// The next event.
     async fn event(&mut self) -> Result<Event, RecvError> {
         let Self { shared, events, follow, .. } = self;
         let progress = async {
@@ -145,7 +146,7 @@ impl Open {
             Step::End => return None,
             Step::Status => self.next = Step::Events,
             Step::Events => match self.event().await {
-                // The token was withdrawn since.
+                // The token was withdrawn.
                 _ if !self.may_ask() => return None,
                 Ok(event) => {
                     if event == Event::Stopping {
@@ -154,7 +155,7 @@ impl Open {
                     let event = if self.is_public { event.public() } else { event };
                     return Some(message(event.name(), &event));
                 }
-                // What was missed is in the state.
+                // The state includes the missed events.
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return None,
             },
@@ -170,7 +171,7 @@ impl Open {
 }
 
 impl Follow {
-    /// The next progress. Dropped before it is there, it has missed nothing.
+    /// The next progress. Cancel-safe: a dropped call misses nothing.
     async fn next(&mut self, shared: &Shared) -> Event {
         loop {
             sleep_until(self.not_before).await;
@@ -180,7 +181,7 @@ impl Follow {
                 return Event::Progress(progress);
             }
             if self.progressed.changed().await.is_err() {
-                // The service is gone, and the stream ends with its other events.
+                // The service is gone. The other events end the stream.
                 std::future::pending::<()>().await;
             }
         }
@@ -188,6 +189,6 @@ impl Follow {
 }
 
 fn message(name: &str, data: &impl Serialize) -> sse::Event {
-    // Our own types are objects with names: none fails.
+    // Our types are objects with string keys, so this does not fail.
     sse::Event::default().event(name).json_data(data).unwrap_or_default()
 }

@@ -39,7 +39,7 @@ use crate::service::Shared;
 
 pub(crate) use events::public_streams;
 
-/// What is said of the service as a whole.
+/// The parts of the OpenAPI document that describe the whole service.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -88,7 +88,7 @@ fn guarded() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(events::stream))
 }
 
-/// The description of the service: what `/openapi.json` answers.
+/// The OpenAPI document of the service, which `/openapi.json` answers.
 pub fn openapi() -> Document {
     let health = Health::new(Arc::new(Registry::default()), || Ok(()));
     let (_, guarded) = guarded().split_for_parts();
@@ -96,7 +96,7 @@ pub fn openapi() -> Document {
     guarded.merge_from(open)
 }
 
-/// Everything that the service answers to.
+/// All paths of the service.
 pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
     let document = openapi();
     let (guarded, _) = guarded().split_for_parts();
@@ -115,7 +115,7 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
         .layer(from_fn_with_state(shared, note))
 }
 
-/// What answers callers without TLS at an address that speaks it: why they are refused. Their requests have lines and are counted too.
+/// Refuses callers without TLS at an address with TLS, and says why. Their requests are also logged and counted.
 pub(crate) fn plain(shared: Arc<Shared>) -> Router {
     let patience = shared.config.head_time;
     let refusal = move |body: Body| async move {
@@ -129,7 +129,7 @@ pub(crate) fn plain(shared: Arc<Shared>) -> Router {
         .layer(from_fn_with_state(shared, note))
 }
 
-/// What is read of a body that is refused.
+/// Greatest number of bytes that are read of a refused body.
 const DISCARDED_BYTES: usize = 4 << 20;
 
 async fn discard(body: Body) {
@@ -142,11 +142,11 @@ async fn discard(body: Body) {
     }
 }
 
-/// The mark of an answer to a caller that may ask: its connection stays.
+/// Marks the answer to a caller who may ask: its connection stays open.
 #[derive(Clone, Copy)]
 struct Admitted;
 
-/// Refuses a head that is longer than [`connections::BUFFER`]: what hyper reads at once may be more.
+/// Refuses a head that is longer than [`connections::BUFFER`]: hyper may read more than that at once.
 async fn bound_head(request: Request, next: Next) -> Response {
     let line = request.method().as_str().len() + request.uri().to_string().len() + " HTTP/1.1\r\n".len() + 1;
     let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + ": \r\n".len();
@@ -157,7 +157,7 @@ async fn bound_head(request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// Keeps what needs a token out of caches, and its bytes from being taken for another type.
+/// Keeps answers that need a token out of caches, and keeps browsers from guessing their type.
 async fn seal(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -165,11 +165,11 @@ async fn seal(mut response: Response) -> Response {
     response
 }
 
-/// Marks a request without a token where [`Config::public_read`](crate::Config) lets it read: its answer has neither positions nor causes.
+/// Marks a request without a token that [`Config::public_read`](crate::Config) allows: no positions, no causes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Public;
 
-/// Lets a request pass that shows the token; where there is none, one that no page of another site has sent.
+/// Admits a request with a valid token. A service without tokens admits all requests that no foreign page has sent.
 async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let admit = async |next: Next, request| {
         let mut response = next.run(request).await;
@@ -189,7 +189,7 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
     let Some(shown) = shown.map(|(_, shown)| Token::shown(shown)) else {
         if shared.config.public_read && is_public(&request) {
             request.extensions_mut().insert(Public);
-            // Not admitted: who shows no token holds a connection for one request alone.
+            // Not `Admitted`: a caller without a token holds its connection for one request only.
             return next.run(request).await;
         }
         return Problem::unauthorized().into_response();
@@ -212,8 +212,8 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
     }
 }
 
-/// What is read without a token where [`Config::public_read`](crate::Config) says so: commitments and proofs, and how far these are. Neither
-/// rows nor values of slots, nor positions: [`Public`] leaves those out that other callers are told.
+/// The paths that [`Config::public_read`](crate::Config) opens to callers without a token: commitments, proofs and
+/// their progress. The answers have no rows and no values of slots, and [`Public`] removes positions from them.
 const PUBLIC: [&str; 9] = [
     "/v1/status",
     "/v1/epochs",
@@ -226,7 +226,7 @@ const PUBLIC: [&str; 9] = [
     "/v1/events",
 ];
 
-/// True of a request that only reads, and only what is [`PUBLIC`], and that no page of another site has sent.
+/// True for a request that only reads a path of [`PUBLIC`] and that no page of another site has sent.
 fn is_public(request: &Request) -> bool {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let headers = request.headers();
@@ -241,13 +241,13 @@ fn is_public(request: &Request) -> bool {
         && is_own_fetch(headers)
 }
 
-/// False of what a browser says another site has sent, or another host of the same one.
+/// False if the browser says that another site, or another host of the same site, has sent the request.
 fn is_own_fetch(headers: &HeaderMap) -> bool {
     headers.get_all("sec-fetch-site").iter().all(|site| site == "same-origin" || site == "none")
 }
 
-/// True of what a browser sends for a page from elsewhere: with the page's origin, or with the note that it is for another site, or to a
-/// name other than this machine's own that leads here (DNS rebinding).
+/// True for a request that a browser sends for a foreign page: it has the page's origin, or a mark that it crosses
+/// sites, or a host name that is not local but leads to this machine (DNS rebinding).
 fn is_foreign(headers: &HeaderMap) -> bool {
     let is_local = |host: &HeaderValue| {
         let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
@@ -261,8 +261,9 @@ fn is_foreign(headers: &HeaderMap) -> bool {
         || !headers.get_all(header::HOST).iter().all(is_local)
 }
 
-/// Counts answers, and the time until each. Those to callers who have not shown that they may ask end their connections, so that such
-/// callers hold a place for one request alone. Those of a service that leaves do too, so that callers come back elsewhere.
+/// Counts answers and measures their times. The answer to a caller that is not [`Admitted`] closes its connection, so
+/// such a caller holds a connection for one request only. Answers of a leaving service also close theirs, so callers
+/// connect elsewhere.
 async fn count(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let started = Instant::now();

@@ -1,6 +1,7 @@
-//! The page: what the service does, for people. Its files are in the program.
+//! The web page of the service. Its files are part of the program.
 //!
-//! `make web` builds them from `web/page`. They hold no secrets and need no token; what they show comes from the paths that do.
+//! `make web` builds them from `web/page`. They hold no secrets and need no token. The page reads its data from paths
+//! that may need one.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use axum::routing::get;
 
 use crate::service::Shared;
 
-/// Only the page's own files and this service; nothing inline, no frame around it.
+/// Allows the page's own files and this service: nothing inline, and no frame around the page.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; \
     img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -29,7 +30,7 @@ const FILES: [File; 7] = [
     ("/LICENSES.txt", "text/plain; charset=utf-8", include_bytes!("../../page/LICENSES.txt")),
 ];
 
-/// The paths of the page.
+/// The routes of the page's files.
 pub(crate) fn router() -> Router<Arc<Shared>> {
     FILES.into_iter().fold(Router::new(), |router, (path, kind, bytes)| {
         let digest = blake3::hash(bytes).to_hex();
@@ -46,7 +47,7 @@ fn answer(headers: &HeaderMap, kind: &'static str, bytes: &'static [u8], etag: &
         fixed(header::REFERRER_POLICY, "no-referrer"),
         fixed(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         fixed(HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        // Asked for each time, and sent only if it has changed.
+        // Browsers ask each time, and get a file only if it has changed.
         fixed(header::CACHE_CONTROL, "no-cache"),
         fixed(header::CONTENT_TYPE, kind),
     ];

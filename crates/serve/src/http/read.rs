@@ -1,4 +1,4 @@
-//! Commitments and proofs out.
+//! Status, batches, proofs and openings.
 
 use std::sync::Arc;
 
@@ -17,34 +17,34 @@ use crate::event::HIDDEN;
 use crate::problem::Problem;
 use crate::service::Shared;
 
-/// The header with the epoch that a proof or an opening is of.
+/// The header with the epoch of an answer.
 pub(super) const EPOCH: HeaderName = HeaderName::from_static("evergrove-epoch");
 /// The header with the commitment of that epoch.
 pub(super) const COMMITMENT: HeaderName = HeaderName::from_static("evergrove-commitment");
 
-/// Where the service stands.
+/// The state of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Status {
     /// `running`; `leaving` when it will stop soon; `stopping` when it takes no more changes.
     state: &'static str,
     /// The current epoch.
     epoch: u64,
-    /// Its commitment.
+    /// Commitment of the epoch.
     commitment: String,
     /// H: the table has 2^H slots.
     height: u8,
     /// Filled slots.
     rows: u64,
-    /// Digest of the schema: what a verifier compares its schema with.
+    /// Digest of the schema. A verifier compares it with that of its own schema.
     schema_digest: String,
     queue: Queue,
     provers: Provers,
-    /// True while nobody proves and epochs are committed without proofs.
+    /// True while nobody makes proofs and epochs are committed without them.
     stalled: bool,
-    /// True since a write found no room on the disk, until one succeeds.
+    /// True after a write found no space on the disk, until a write succeeds.
     disk_full: bool,
     backups: Backups,
-    /// The batch that is proven now.
+    /// The batch that is being proven.
     proving: Option<Proving>,
     /// Batches whose last refresh failed.
     failing: Vec<Failing>,
@@ -54,57 +54,57 @@ pub(crate) struct Status {
 /// Requests that wait for an epoch.
 #[derive(Debug, Serialize, ToSchema)]
 struct Queue {
-    /// How many wait.
+    /// Number of waiting requests.
     waiting: usize,
-    /// How many may wait.
+    /// Greatest number of waiting requests.
     capacity: usize,
 }
 
-/// Backups since the service has started.
+/// Backups since the start of the service.
 #[derive(Debug, Serialize, ToSchema)]
 struct Backups {
-    /// The one that is being made.
+    /// The current backup.
     running: Option<Backup>,
-    /// How many were finished.
+    /// Number of finished backups.
     finished: u64,
-    /// How many were broken off: their callers were gone, or the service could not go on with them.
+    /// Number of backups that were broken off: the caller disconnected, or the service could not continue.
     broken_off: u64,
-    /// The epoch of the last one that was finished.
+    /// Epoch of the last finished backup.
     last_epoch: Option<u64>,
 }
 
-/// How far a backup is.
+/// Progress of a backup.
 #[derive(Debug, Serialize, ToSchema)]
 struct Backup {
     epoch: u64,
     bytes: u64,
-    /// About how many bytes it will have.
+    /// Estimated size of the finished backup in bytes.
     bytes_estimate: u64,
 }
 
-/// How far a proof is.
+/// Progress of the proofs of a batch.
 #[derive(Debug, Serialize, ToSchema)]
 struct Proving {
     batch: String,
     epoch: u64,
     proofs_made: usize,
     proofs_to_make: usize,
-    /// How long the others will take, in seconds, as far as can be told.
+    /// Estimate of the remaining time in seconds, if there is one.
     seconds_left: Option<f64>,
 }
 
-/// Those who make proofs.
+/// The makers of proofs.
 #[derive(Debug, Serialize, ToSchema)]
 struct Provers {
-    /// `service` is this process, `workers` are those that share its queue.
+    /// `service`: this process. `workers`: processes that share its queue.
     by: &'static str,
-    /// Proofs that are being made.
+    /// Number of proofs that are being made.
     running: u64,
-    /// Workers that share the queue; absent where it is not known.
+    /// Number of workers that share the queue, if it is known.
     workers: Option<u64>,
 }
 
-/// What keeps a batch from being proven.
+/// A batch whose last refresh failed.
 #[derive(Debug, Serialize, ToSchema)]
 struct Failing {
     batch: String,
@@ -118,10 +118,10 @@ pub(crate) struct Batch {
     name: String,
     /// Number of members.
     members: u64,
-    /// The first member. Only callers with a token are told.
+    /// The first member. Only for callers with a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<u64>,
-    /// The last member. Only callers with a token are told.
+    /// The last member. Only for callers with a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<u64>,
     /// The scheme of its proofs.
@@ -130,7 +130,7 @@ pub(crate) struct Batch {
     backend: String,
     /// The profile of its proofs.
     profile: String,
-    /// True when its last proof is of the current epoch.
+    /// True if the last proof is of the current epoch.
     fresh: bool,
     proven: Option<Proven>,
 }
@@ -149,11 +149,11 @@ struct Proven {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Members {
     batch: String,
-    /// Their positions, ascending.
+    /// Positions, ascending.
     indices: Vec<u64>,
 }
 
-/// Which epoch is asked for.
+/// The epoch that a caller asks for.
 #[derive(Debug, Deserialize)]
 pub(crate) struct At {
     pub(super) epoch: Option<u64>,
@@ -184,10 +184,10 @@ impl Batch {
     }
 }
 
-/// How often a question is asked again after the store was opened again.
+/// How many times a failed read opens the store again and is repeated.
 const RECOVERIES: usize = 5;
 
-/// Asks the store on a thread that may block.
+/// Runs `question` on the store, on a thread that may block.
 pub(crate) async fn ask<T: Send + 'static>(
     shared: Arc<Shared>,
     question: impl Fn(&Store) -> Result<T, Error> + Send + 'static,
@@ -200,7 +200,7 @@ pub(crate) async fn ask<T: Send + 'static>(
         // A write that fails makes every read fail until the store is opened again, and the next write may fail too.
         for _ in 0..RECOVERIES {
             let (answer, failed) = {
-                // Under one guard: right after it others may open the store again.
+                // Both calls hold one guard: as soon as it is dropped, another thread may open the store again.
                 let store = asked.store();
                 let answer = question(&store);
                 let failed = answer.is_err() && store.has_failed();
@@ -216,7 +216,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     Ok(answer.await.map_err(|_| Problem::store())??)
 }
 
-/// What [`status`] answers a caller with a token, or one without.
+/// The answer of [`status`] to a caller with or without a token.
 pub(crate) async fn status_of(shared: Arc<Shared>, is_public: bool) -> Result<Status, Problem> {
     let (epoch, batches) = ask(shared.clone(), |store| Ok((store.epoch()?, store.batches()?))).await?;
     let cause = |cause: String| if is_public { HIDDEN.into() } else { cause };
@@ -262,7 +262,7 @@ fn backups_of(shared: &Shared) -> Backups {
     Backups { running, finished, broken_off, last_epoch: last }
 }
 
-/// Where the service stands: epoch, commitment, queue, proofs, backups.
+/// The state of the service: epoch, commitment, queue, proofs, backups.
 #[utoipa::path(get, path = "/v1/status", tag = "proofs", security(("bearer" = [])), responses(
     (status = 200, description = "It stands there", body = Status),
     (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
@@ -320,8 +320,9 @@ pub(crate) async fn members(
 
 /// The proof of a batch, as the file that `evergrove verify` takes.
 ///
-/// Without an epoch the last one that was finished: while a refresh runs it is of an epoch before the current one, and the
-/// headers say which. With an epoch the proof of that epoch, as long as it is kept and the members are the same.
+/// Without an epoch, this is the last finished proof. During a refresh it is of an earlier epoch than the current one;
+/// the headers name it. With an epoch, it is the proof of that epoch, as long as the proof is kept and the members are
+/// the same.
 #[utoipa::path(get, path = "/v1/batches/{name}/proof", tag = "proofs", security(("bearer" = [])),
     params(
         ("name" = String, Path, description = "Name of the batch"),
@@ -388,7 +389,7 @@ pub(crate) async fn opening(
     Ok((about, octets(bytes)).into_response())
 }
 
-/// True when the caller has what this tag is of.
+/// True when the caller already has the answer with this tag.
 pub(crate) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|v| v.to_str().ok());
     known.flat_map(|v| v.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag)
@@ -410,7 +411,7 @@ pub(crate) async fn key(State(shared): State<Arc<Shared>>, Path(name): Path<Stri
     };
     let file = shared.config.key_files.clone().ok_or_else(missing)?;
     let spec = backend.clone();
-    // Building one takes a second and much memory: one at a time, and those that are built are kept.
+    // Building a key file takes a second and much memory: one is built at a time, and then kept.
     let made = tokio::task::spawn_blocking(move || file.of(&spec)).await.map_err(|_| Problem::store())?;
     let bytes = made.map_err(|e| {
         tracing::error!(error = e, "no key file");
@@ -419,7 +420,7 @@ pub(crate) async fn key(State(shared): State<Arc<Shared>>, Path(name): Path<Stri
     Ok(octets(bytes.ok_or_else(missing)?).into_response())
 }
 
-/// A file.
+/// An answer with the bytes of a file.
 fn octets(bytes: impl Into<Body>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))], bytes.into())
 }

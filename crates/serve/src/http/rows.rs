@@ -1,4 +1,4 @@
-//! Rows of batches out, for verifiers elsewhere.
+//! `GET /v1/batches/{name}/rows`: rows of a batch, for verifiers.
 
 use std::sync::Arc;
 
@@ -17,24 +17,25 @@ use crate::config::Right;
 use crate::problem::Problem;
 use crate::service::Shared;
 
-/// Rows are read until they have so many bytes as text.
+/// Rows are read until their text has this many bytes.
 const PIECE: usize = 64 << 10;
 
-/// Rows of a batch that are still to be sent.
+/// The rows of a batch that are not sent yet.
 struct Rest {
     shared: Arc<Shared>,
     epoch: u64,
     members: Arc<[u64]>,
-    /// How many have been sent.
+    /// Number of rows sent.
     sent: usize,
-    /// The token that the caller has shown.
+    /// The token of the caller.
     shown: Option<Token>,
 }
 
 /// The rows of a batch with their positions, as the file that `evergrove verify --leaves` takes.
 ///
-/// A line of JSON for each row, ascending. Without an epoch those of the last proof that was finished, which the headers name: what `/proof` answers is
-/// about them. The connection is broken off where a row cannot be read, such as after its epoch was pruned, or the token is withdrawn.
+/// One line of JSON for each row, by ascending position. Without an epoch, the rows are those of the last finished
+/// proof, which `/proof` answers; the headers name its epoch. The connection breaks off if a row cannot be read, for
+/// example after its epoch was pruned, or if the token is withdrawn.
 #[utoipa::path(get, path = "/v1/batches/{name}/rows", tag = "proofs", security(("bearer" = [])),
     params(
         ("name" = String, Path, description = "Name of the batch"),
@@ -85,7 +86,7 @@ pub(crate) async fn rows(
     Ok((about, kind, Body::from_stream(pieces)).into_response())
 }
 
-/// The first rows of `members` as text, and how many they are.
+/// The first rows of `members` as text, and their number.
 fn piece(store: &Store, epoch: u64, members: &[u64]) -> Result<(Vec<u8>, usize), Error> {
     let view = store.view_at(epoch)?;
     let (mut text, mut read) = (Vec::new(), 0);

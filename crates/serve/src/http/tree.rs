@@ -1,4 +1,4 @@
-//! The proofs of a batch as a tree.
+//! `GET /v1/batches/{name}/tree`: the proofs of a batch as a tree.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -14,67 +14,67 @@ use crate::problem::Problem;
 use crate::runs::ProofState;
 use crate::service::Shared;
 
-/// Proofs that an answer has at most: those of 4,096 buckets, with what is above them.
+/// Greatest number of proofs in an answer: those of 4,096 buckets and the proofs above them.
 pub(crate) const SHOWN: usize = 8192;
-/// Trees that are kept until their epoch is past.
+/// Number of trees that are kept while their epoch is current.
 const KEPT: usize = 4;
 
 /// The proofs of a batch at the current epoch.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Tree {
     batch: String,
-    /// The process that counts `changes`: another one begins at 0.
+    /// The process that counts `changes`. Another process starts from 0.
     process: String,
     /// The current epoch.
     epoch: u64,
     /// H: the table has 2^H slots.
     height: u8,
-    /// Proofs of the whole batch.
+    /// Number of proofs of the batch.
     proofs: usize,
-    /// Changes of states so far: events with a smaller `from` hold nothing new.
+    /// Number of changes of states so far. An event whose `to` is not greater has nothing new.
     changes: u64,
-    /// How long the proofs under way take, in seconds, as far as can be told.
+    /// Estimate of the remaining time of the current run in seconds, if there is one.
     seconds_left: Option<f64>,
-    /// Who makes proofs: `service` is this process, `workers` are those that share its queue.
+    /// `service`: this process makes the proofs. `workers`: processes that share its queue do.
     prover: &'static str,
-    /// Digest of `nodes` without their states. A caller who sends it as `structure` is spared them.
+    /// Digest of `nodes` without their states. A caller who sends it as `structure` gets no `nodes`.
     structure: String,
     /// At most 8,192 proofs, those nearest to the final one, by number.
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<TreeNode>>,
-    /// The state of each of them: `s` stale, `p` being proven, `m` made for this epoch, `r` reused.
+    /// The state of each proof in `nodes`: `s` stale, `p` being proven, `m` made for this epoch, `r` reused.
     states: String,
-    /// Number and worker of those that a worker with a name has made for this epoch. Only callers with a token are told.
+    /// Number and worker of each proof that a named worker made for this epoch. Only for callers with a token.
     workers: Vec<(usize, String)>,
 }
 
 /// One proof.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TreeNode {
-    /// Its number, as events name it. Children have smaller ones.
+    /// Number of the proof, as in events. Children have smaller numbers.
     number: usize,
-    /// The number of the proof that builds on it.
+    /// Number of the proof that builds on this one.
     parent: Option<usize>,
-    /// Proofs between it and the final one.
+    /// Distance to the final proof, which has depth 0.
     depth: u32,
-    /// Its circuit: `bucket`, `merge` or `wrap`.
+    /// Circuit of the proof: `bucket`, `merge` or `wrap`.
     kind: &'static str,
     #[serde(flatten)]
     part: Option<Part>,
 }
 
-/// What a proof is about. Only callers with a token are told.
+/// The part of the table that a proof covers. Only for callers with a token.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct Part {
-    /// Height of the part of the table.
+    /// Height of the part: it has 2^height slots.
     height: u8,
-    /// First position of that part.
+    /// First position of the part.
     first: u64,
-    /// Members in it.
+    /// Number of members in the part.
     members: usize,
 }
 
-/// What the caller has.
+/// The query of a caller.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Known {
     structure: Option<String>,
@@ -84,8 +84,8 @@ type Asked = Result<Query<Known>, axum::extract::rejection::QueryRejection>;
 
 /// The tree of proofs of a batch at the current epoch, with the state of each.
 ///
-/// A caller who opens `/v1/events?batch=NAME` before, and applies its `progress` events to this answer, is always up to date: one
-/// whose `from` is above `changes`, or whose epoch or process is another, means that the tree is to be asked for again.
+/// To stay up to date, open `/v1/events?batch=NAME` first and apply its `progress` events to this answer. Ask for the
+/// tree again after an event whose `from` is greater than `changes`, or whose epoch or process differs.
 #[utoipa::path(get, path = "/v1/batches/{name}/tree", tag = "proofs", security(("bearer" = [])),
     params(
         ("name" = String, Path, description = "Name of the batch"),
@@ -102,12 +102,13 @@ pub(crate) async fn tree(
     asked: Asked,
 ) -> Result<Json<Tree>, Problem> {
     let Query(Known { structure }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
-    // Who waits for another tree takes no turn to ask the store. A caller who goes leaves this one to whoever comes next.
+    // The turn to build comes before the turn to read the store, so callers that wait for a tree block no readers. A
+    // tree is finished and kept even if its caller disconnects.
     let turn = shared.builder.clone().acquire_owned().await.map_err(|_| Problem::store())?;
     let asking = shared.clone();
     let (name, tree) = ask(shared.clone(), move |store| {
         let _turn = &turn;
-        // Which proofs are stored is read again after a plan and after the end of a run.
+        // Each plan and each end of a run changes `turns`. The tree must then read again which proofs are stored.
         let turns = asking.runs().turns(&name);
         let epoch = store.epoch()?.number;
         {
@@ -175,7 +176,7 @@ impl Tree {
     }
 }
 
-/// A digest of what is shown of the proofs: what is not shown cannot be guessed from it.
+/// A digest of the nodes as the caller sees them, so it does not disclose hidden values.
 fn structure(total: usize, nodes: &[TreeNode]) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(total as u64).to_le_bytes());

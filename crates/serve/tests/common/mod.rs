@@ -1,4 +1,4 @@
-//! A service on a free port, with an engine that waits or fails when it is told to.
+//! A service on a free port, with an engine that a test can stop or let fail.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use tokio::runtime::Handle;
 
 pub(crate) const TOKEN: &str = "f00d0000f00d0000f00d";
 
-/// A local engine behind a gate.
+/// A local engine behind a gate: runs wait while it is closed.
 #[derive(Clone)]
 pub(crate) struct Gate(Arc<(AtomicBool, AtomicUsize)>);
 
@@ -45,7 +45,7 @@ impl Gate {
         self.0.0.store(open, Ordering::SeqCst);
     }
 
-    /// Lets the next `runs` runs fail.
+    /// Makes the next `runs` runs fail.
     pub(crate) fn fail(&self, runs: usize) {
         self.0.1.store(runs, Ordering::SeqCst);
     }
@@ -108,11 +108,11 @@ fn filled(dir: &Path, options: &Options) -> Store {
     store
 }
 
-/// The file of a [`Disk`] as the file of a database.
+/// A file of a [`Disk`] as the file of a database.
 #[derive(Debug)]
 struct OnDisk(DiskFile, Hold);
 
-/// Lets reads of a file wait.
+/// Holds up the reads of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hold(Arc<(AtomicBool, AtomicUsize)>);
 
@@ -121,7 +121,7 @@ impl Hold {
         self.0.0.store(held, Ordering::SeqCst);
     }
 
-    /// Reads that wait now.
+    /// Number of reads that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.0.1.load(Ordering::SeqCst)
     }
@@ -157,12 +157,12 @@ impl DatabaseFile for OnDisk {
 pub(crate) struct World {
     pub(crate) dir: Arc<TempDir>,
     pub(crate) client: Client,
-    /// Asks at the address for probes.
+    /// A client at the address for probes.
     pub(crate) probes: Client,
     pub(crate) gate: Gate,
     pub(crate) shutdown: Shutdown,
     pub(crate) service: JoinHandle<Result<Summary, ServeError>>,
-    /// The threads of the service.
+    /// The runtime of the service.
     pub(crate) runtime: Handle,
 }
 
@@ -180,7 +180,7 @@ impl World {
         Self::of(store, dir, config, gate)
     }
 
-    /// A service of a store whose database is on `disk`, as of [`Self::start`]. It keeps nothing of it in memory.
+    /// A service as in [`Self::start`], but its database is on `disk` and has no cache in memory.
     pub(crate) fn on(disk: &Disk, hold: &Hold, config: Config, gate: Gate) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let (disk, hold) = (disk.clone(), hold.clone());
@@ -220,20 +220,20 @@ impl World {
         Self { dir, client, probes, gate, shutdown, service, runtime }
     }
 
-    /// Stops the service and gives what it says at its end.
+    /// Stops the service and returns its summary.
     pub(crate) fn stop(self) -> Summary {
         self.shutdown.drain();
         self.service.join().expect("no panic").expect("no error")
     }
 
-    /// What a path answers, as JSON.
+    /// The answer of a path as JSON, after a check of its status.
     pub(crate) fn json(&self, method: &str, path: &str, body: &str, status: u16) -> Value {
         let answer = self.client.send(method, path, &[], body.as_bytes()).expect("an answer");
         assert_eq!(answer.status, status, "{method} {path} {body}: {}", answer.text());
         serde_json::from_slice(&answer.body).expect("JSON")
     }
 
-    /// What a path answers to a request that is not done.
+    /// The problem that a path answers to a refused request.
     pub(crate) fn problem(&self, method: &str, path: &str, body: &str, status: u16, name: &str) -> Value {
         let answer = self.client.send(method, path, &[], body.as_bytes()).expect("an answer");
         assert_eq!(answer.status, status, "{method} {path} {body}: {}", answer.text());
@@ -246,7 +246,7 @@ impl World {
         problem
     }
 
-    /// Waits until the state is as it should be.
+    /// Waits until `is` accepts the status.
     pub(crate) fn wait(&self, is: impl Fn(&Value) -> bool) {
         self.wait_as(&self.client, is);
     }
@@ -263,14 +263,14 @@ impl World {
         }
     }
 
-    /// The proof is accepted for this commitment.
+    /// Asserts that the proof is valid for this commitment.
     pub(crate) fn verify(&self, proof: &[u8], commitment: &str) {
         let commitment: Commitment = commitment.parse().expect("a commitment");
         let policy = Policy::default().allow_backend(BackendId::new("native", 1)).allow_profile(Profile::Paper);
         evergrove::store::verify(proof, &commitment, None, &policy, &backends()).expect("verifies");
     }
 
-    /// The file opens `index` to the row of `x` under this commitment.
+    /// Asserts that the file opens `index` to the row of `x` under this commitment.
     pub(crate) fn check_opening(&self, file: &[u8], index: u64, commitment: &str, x: u64) {
         let commitment: Commitment = commitment.parse().expect("a commitment");
         let opening = Opening::decode(file).expect("an opening");

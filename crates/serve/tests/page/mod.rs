@@ -1,4 +1,4 @@
-//! The page, what it asks for, and who may ask.
+//! The page, the paths that it reads, and the callers who may read them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::common::{Gate, TOKEN, World, set};
 
 const READER: &str = "reader-0123456789abcdef";
-/// The most that the files of the page may have together, compressed: the verifier's module aside, which has its own limit.
+/// Greatest compressed size of the page's files together, in bytes. The verifier's module has a limit of its own.
 const LIMIT: usize = 200 << 10;
 
 fn tokens() -> Option<Tokens> {
@@ -50,7 +50,7 @@ fn the_page_is_in_the_program_and_needs_no_token() {
         let size = gzip.finish().expect("memory").len();
         sizes.push_str(&format!("{path} {size}\n"));
         sum += if path == "/verifier.wasm" { 0 } else { size };
-        // Nothing from elsewhere, and nothing inline, which the policy would stop.
+        // The page loads nothing from elsewhere, and has nothing inline, which the policy would block.
         if path == "/" {
             let text = answer.text();
             assert!(!text.contains("://") && !text.contains("style=") && !text.contains("onload"), "{text}");
@@ -91,7 +91,7 @@ fn public_reading_opens_commitments_and_proofs_and_nothing_else() {
             assert_eq!(status(&world.client, path, &[]), expected, "{path}");
             assert_eq!(status(&world.client, path, &[("origin", &own)]), expected, "{path}");
             assert_eq!(status(&reader, path, &[]), 200, "{path}");
-            // A page of another site has nothing without a token, and a wrong token is not better than none.
+            // Pages of other sites get nothing without a token, and a wrong token is no better than none.
             for foreign in [
                 ("origin", "https://example.org"),
                 ("origin", "null"),
@@ -136,7 +136,7 @@ fn a_service_without_tokens_still_refuses_pages_of_other_sites() {
     world.stop();
 }
 
-/// The data of the next event with a name.
+/// The data of the next event with this name.
 fn next_of(events: &mut impl Iterator<Item = (String, String)>, name: &str) -> Value {
     let (_, data) = events.find(|(found, _)| found == name).expect("an event");
     serde_json::from_str(&data).expect("JSON")
@@ -164,7 +164,7 @@ fn callers_without_a_token_are_told_neither_positions_nor_causes() {
         [&world.client, &reader].map(|client| get(client, "/v1/status")["failing"][0].clone());
     assert_eq!((&failing["cause"], &failing_shown["cause"]), (&hidden, &cause));
 
-    // Batches have their first and last member, and proofs their part of the table, only for those who show a token.
+    // Only callers with a token see the first and last member of a batch, and the part of the table of a proof.
     let batches = |client| {
         [
             get(client, "/v1/batches")[0].clone(),
@@ -232,7 +232,7 @@ fn callers_without_a_token_leave_streams_to_others() {
     world.stop();
 }
 
-/// Number of proofs in each state: stale, being proven, made, reused.
+/// Numbers of proofs that are stale, being proven, made and reused.
 fn counts(tree: &Value) -> [usize; 4] {
     let states = tree["states"].as_str().expect("states");
     ['s', 'p', 'm', 'r'].map(|state| states.chars().filter(|found| *found == state).count())
@@ -256,7 +256,7 @@ fn a_change_ripples_up_the_tree() {
     world.wait(|status| status["proving"].is_object());
     let stale = world.json("GET", &path, "", 200);
     let states: Vec<char> = stale["states"].as_str().expect("states").chars().collect();
-    // The bucket of position 3 and what builds on it.
+    // The bucket of position 3 and the proofs above it.
     let mut number = Some(nodes.iter().position(|n| n["kind"] == "bucket").expect("a bucket"));
     let mut ripple = Vec::new();
     while let Some(at) = number {
@@ -270,7 +270,8 @@ fn a_change_ripples_up_the_tree() {
     world.wait(|status| status["batches"][0]["fresh"] == true);
     let fresh = world.json("GET", &path, "", 200);
     assert_eq!(counts(&fresh), [0, 0, ripple.len(), nodes.len() - ripple.len()]);
-    // The last event of the ripple has the state of its last proof, and the events together those of all.
+    // The last event has the state of the last proof of the ripple. All events together have the states of all its
+    // proofs.
     let (mut seen, mut made) = (std::collections::BTreeMap::new(), 0);
     for (name, data) in events {
         let data: Value = serde_json::from_str(&data).expect("JSON");
@@ -293,7 +294,7 @@ fn a_change_ripples_up_the_tree() {
     world.problem("GET", "/v1/batches/c/tree", "", 404, "not-found");
     let dir = world.dir.clone();
     world.stop();
-    // The next process counts from 0, and says that it is another one.
+    // The next process counts from 0, and has another name.
     let next = World::in_dir(dir, Config::default(), Gate::open());
     let tree = next.json("GET", &path, "", 200);
     assert_eq!((counts(&tree), &tree["changes"]), ([0, 0, 0, nodes.len()], &0.into()));

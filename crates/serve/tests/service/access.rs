@@ -15,7 +15,7 @@ use crate::common::{Gate, World, set};
 const READER: &str = "reader-0123456789";
 const WRITER: &str = "writer-0123456789";
 
-/// A file in memory, which has no room while it is full.
+/// A file in memory, which has no space while it is full.
 #[derive(Clone, Default)]
 pub(crate) struct Lines(Arc<Mutex<(Vec<u8>, bool)>>);
 
@@ -97,7 +97,7 @@ fn every_request_has_a_line_that_says_who_and_what() {
     assert_eq!(line["bytes"].as_u64(), Some(proof.body.len() as u64));
     assert!(line["epoch"].is_null());
 
-    // Errors carry the name of the request, and those without a token have nobody.
+    // Errors carry the id of the request. The line of a caller without a valid token has no name.
     let denied = send(&world.client.with_token("no-token-0123456789"), "d-1", "GET", "/v1/status", "");
     let problem: Value = serde_json::from_str(denied.text()).unwrap();
     assert_eq!((denied.status, &problem["request_id"], &problem["status"]), (401, &"d-1".into(), &401.into()));
@@ -107,7 +107,7 @@ fn every_request_has_a_line_that_says_who_and_what() {
     assert_eq!(send(&reader, "n-1", "DELETE", "/nowhere", "").status, 404);
     assert_eq!(lines.of("n-1")["path"], "/nowhere");
 
-    // A request that is sent again was made before.
+    // The second request with the same key is a replay.
     let key = [("idempotency-key", "k"), ("x-request-id", "k-1")];
     assert_eq!(writer.send("POST", "/v1/changes", &key, set(3, 2).as_bytes()).unwrap().status, 200);
     let key = [key[0], ("x-request-id", "k-2")];
@@ -116,7 +116,7 @@ fn every_request_has_a_line_that_says_who_and_what() {
     assert_eq!((&once["epoch"], &once["replayed"]), (&3.into(), &Value::Null));
     assert_eq!((&twice["epoch"], &twice["replayed"]), (&3.into(), &true.into()));
 
-    // Names that callers may not give, and paths that are long.
+    // Invalid ids are replaced, and long paths are cut.
     for id in ["a\"b", "", &"x".repeat(65)] {
         let answer = writer.send("GET", "/v1/status", &[("x-request-id", id)], b"").unwrap();
         let given = answer.header("x-request-id").to_owned();
@@ -139,17 +139,17 @@ fn changes_of_a_caller_that_has_gone_have_their_epoch() {
     let lines = Lines::default();
     let world = start(&lines, Gate::closed());
     let writer = world.client.with_token(WRITER);
-    // The first epoch is committed; its proof holds up the next one.
+    // The first epoch is committed. Its proof delays the next one.
     let key = |id: &'static str| [("idempotency-key", "k"), ("x-request-id", id)];
     assert_eq!(writer.send("POST", "/v1/changes", &key("a"), set(3, 1).as_bytes()).unwrap().status, 200);
     world.wait_as(&writer, |status| status["proving"]["batch"] == "b");
-    // It is sent again, and its caller goes while it waits.
+    // The request is sent again, and its caller disconnects while it waits.
     let (again, length) = (set(3, 1), set(3, 1).len().to_string());
     let headers = [&key("gone")[..], &[("content-length", length.as_str())]].concat();
     let stream = writer.open("POST", "/v1/changes", &headers, again.as_bytes()).unwrap();
     world.wait_as(&writer, |status| status["queue"]["waiting"] == 1);
     drop(stream);
-    // The line waits for the changes.
+    // The line is written only after the changes.
     thread::sleep(Duration::from_millis(200));
     assert!(!lines.text().contains("\"gone\""));
     let stream =
@@ -158,7 +158,7 @@ fn changes_of_a_caller_that_has_gone_have_their_epoch() {
     drop(stream);
     let line = lines.of("half");
     assert!(line["epoch"].is_null() && (line["status"].is_null() || line["status"] == 400), "{line}");
-    // An event stream has its line when it ends.
+    // An event stream gets its line when it ends.
     let mut events = world.client.with_token(READER).events("/v1/events");
     assert_eq!(events.next().unwrap().0, "status");
     assert!(!lines.text().contains("/v1/events"));
@@ -228,7 +228,7 @@ fn a_log_that_nobody_reads_holds_up_neither_requests_nor_the_end() {
     stream.set_nodelay(true).unwrap();
     let mut answers = BufReader::new(stream.try_clone().unwrap());
     let request = format!("GET /v1/openings/x HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {READER}\r\n\r\n");
-    // One line is being written, and 4096 wait.
+    // One line is being written, and 4,096 wait.
     for n in 0..4200 {
         stream.write_all(request.as_bytes()).unwrap();
         let (status, headers) = head(&mut answers).unwrap_or_else(|e| panic!("{n}: {e}"));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Gate, Hold, World, set};
 
-/// Puts objects beside the proofs, so that a backup does not fit into the buffers of a connection.
+/// Adds objects to the proofs, so that a backup does not fit into the buffers of a connection.
 fn fill(world: &World, megabytes: u8) {
     let dir = world.dir.path().join("objects/proofs");
     (0..megabytes).for_each(|n| std::fs::write(dir.join(format!("{n:064x}")), vec![n; 1 << 20]).unwrap());
@@ -37,7 +37,7 @@ fn a_backup_is_streamed_while_changes_are_committed() {
     let running = |status: &Value| status["backups"]["running"].is_object();
     world.wait(running);
     assert_eq!(world.problem("GET", "/v1/backup", "", 429, "backup-running")["retry_after"], 10);
-    // Nobody waits for it, and pruning waits, because the backup may need the proofs.
+    // Changes do not wait for the backup. Pruning does, because the backup may need the proofs.
     (2..6).for_each(|x| drop(world.json("POST", "/v1/changes", &set(3, x), 200)));
     world.wait(|status| status["batches"][0]["fresh"] == true && running(status));
     let state = world.json("GET", "/v1/status", "", 200)["backups"].clone();
@@ -49,7 +49,7 @@ fn a_backup_is_streamed_while_changes_are_committed() {
     );
     world.json("GET", "/v1/epochs/1", "", 200);
 
-    // The rest of it is the state that it began with.
+    // The rest of the backup has the state of its start.
     let backup = BackupReader::new(slow).expect("begins");
     assert_eq!(backup.head().epoch.commitment.to_string(), headers["evergrove-commitment"]);
     let dir = tempfile::tempdir().expect("a directory");
@@ -58,7 +58,7 @@ fn a_backup_is_streamed_while_changes_are_committed() {
     world.verify(&restored.export("b").unwrap(), &headers["evergrove-commitment"]);
     world.wait(|status| status["backups"]["finished"] == 1);
 
-    // A caller that goes ends it, and then old epochs go too.
+    // A caller that disconnects ends its backup. Then old epochs are pruned.
     let mut gone = saver.open("GET", "/v1/backup", &[], b"").expect("sent");
     assert_eq!(head(&mut gone).expect("an answer").0, 200);
     drop(gone);
@@ -76,7 +76,7 @@ fn a_backup_is_streamed_while_changes_are_committed() {
 fn a_caller_that_leaves_while_a_backup_begins_ends_it() {
     let (disk, hold) = (Disk::new(), Hold::default());
     let world = World::on(&disk, &hold, Config::default(), Gate::open());
-    // The service looks at its batches when it starts, and reads nothing by itself after that.
+    // The service reads its batches at the start, and nothing on its own after that.
     thread::sleep(Duration::from_secs(1));
     let start = Instant::now();
     hold.set(true);
@@ -85,11 +85,11 @@ fn a_caller_that_leaves_while_a_backup_begins_ends_it() {
         assert!(start.elapsed() < Duration::from_secs(30), "it has not begun");
         thread::sleep(Duration::from_millis(1));
     }
-    // Others do not wait for one that begins.
+    // A second backup is refused at once while the first one begins.
     let mut second = world.client.open("GET", "/v1/backup", &[], b"").expect("sent");
     assert_eq!(head(&mut second).expect("an answer").0, 429);
     drop(gone);
-    // Until the service has found that the caller is gone.
+    // Time for the service to notice that the caller has disconnected.
     thread::sleep(Duration::from_millis(500));
     hold.set(false);
     world.wait(|status| status["backups"]["broken_off"] == 1 && status["backups"]["running"].is_null());
@@ -150,7 +150,7 @@ fn rows_of_a_batch_are_those_of_its_last_proof() {
     assert_eq!(first[1], json!({ "index": 3, "name": "row 3", "amount": 3 }));
     world.gate.set(false);
     world.json("POST", "/v1/changes", &set(3, 7), 200);
-    // Its proof is not there yet.
+    // Epoch 2 has no proof yet.
     assert_eq!(rows("/v1/batches/b/rows"), (epoch, first.clone()));
     assert_eq!(rows("/v1/batches/b/rows?epoch=2").1[1]["amount"], 7);
     world.gate.set(true);
@@ -159,7 +159,7 @@ fn rows_of_a_batch_are_those_of_its_last_proof() {
     assert_eq!((epoch.as_str(), &second[1]["amount"]), ("2", &7.into()));
     assert_eq!(rows("/v1/batches/b/rows?epoch=1").1, first);
 
-    // With other members there is nothing to say of the epochs before.
+    // After a change of members, earlier epochs have no rows of the batch.
     world.json("POST", "/v1/changes", "{\"add\":[1],\"batch\":\"b\"}", 200);
     world.wait(|status| status["batches"][0]["fresh"] == true);
     assert_eq!(rows("/v1/batches/b/rows").1.len(), 21);

@@ -1,4 +1,4 @@
-//! Callers that are slow, gone, too many, or without a right: what they cannot do to others.
+//! Callers that are slow, gone, too many, or without a right, and what they cannot do to others.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::common::{Gate, Hold, TOKEN, World, set};
 fn callers_without_a_token_keep_no_connection() {
     let tokens = Some(Tokens::parse(&format!("write {TOKEN}\nread reader-0123456789")).unwrap());
     let world = World::start(Config { tokens, ..Config::default() }, Gate::open());
-    // Asks twice on one connection, and gives what the answers say of it.
+    // Sends a request. Returns the status, and whether the answer closes the connection.
     let ask = |method: &str, path: &str, token: Option<&str>| {
         let mut stream = TcpStream::connect(world.client.addr()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -26,7 +26,7 @@ fn callers_without_a_token_keep_no_connection() {
         let (status, headers) = head(&mut reader).unwrap();
         let closes = headers.get("connection").is_some_and(|value| value == "close");
         if closes {
-            // The server ends it, whatever the caller does.
+            // The server closes the connection, whatever the caller does.
             std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
         }
         (status, closes)
@@ -49,12 +49,12 @@ fn probes_are_answered_while_the_threads_of_the_service_are_busy() {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Arc::new(std::sync::Mutex::new(held));
     let (began, begins) = std::sync::mpsc::channel();
-    // As long handshakes would, each holds a thread of the runtime.
+    // Each task holds a thread of the runtime, as a long handshake would.
     for _ in 0..2 {
         let (held, began) = (held.clone(), began.clone());
         world.runtime.spawn(async move {
             began.send(()).unwrap();
-            // Without a sender it ends.
+            // An error means that the sender is dropped.
             let _ = held.lock().unwrap().recv();
         });
         begins.recv_timeout(Duration::from_secs(20)).unwrap();
@@ -89,11 +89,11 @@ fn a_caller_that_leaves_does_not_stop_the_service() {
     world.wait(|status| status["queue"]["waiting"] == 1);
     gone.get_mut().flush().unwrap();
     drop(gone);
-    // The service sees the end of the connection; nothing else shows that it has.
+    // Time for the service to notice the end of the connection. Nothing else shows this.
     thread::sleep(Duration::from_secs(1));
     world.gate.set(true);
     world.wait(|status| status["queue"]["waiting"] == 0 && status["batches"][0]["fresh"] == true);
-    // Nobody waited for its epoch any more.
+    // Nobody waited for the request any more, so it has no epoch.
     assert_eq!(world.json("POST", "/v1/changes", &set(5, 1), 200)["epoch"], 3);
     world.stop();
 }
@@ -103,12 +103,12 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
     let head_time = Duration::from_millis(300);
     let world = World::start(Config { connections: 4, head_time, ..Config::default() }, Gate::open());
     let patience = Some(Duration::from_secs(20));
-    // Half of a request, one without a word, and one that has had its answer: as many as there may be.
+    // Half a request, one complete request, and two silent connections: as many as the limit allows.
     let start = Instant::now();
     let mut slow: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(world.client.addr()).unwrap()).collect();
     slow[0].write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-").unwrap();
     slow[1].write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
-    // Whoever holds all connections holds no probe up.
+    // Callers that hold all connections do not delay probes.
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(world.probes.get(path).status, 200);
     }
@@ -119,11 +119,11 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
     for stream in &mut slow {
         stream.set_read_timeout(patience).unwrap();
         let mut rest = Vec::new();
-        // One that was closed with something unread is reset.
+        // A connection that was closed with unread bytes is reset.
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 "), "{}", String::from_utf8_lossy(&rest));
     }
-    // A head without an end.
+    // A head that does not end.
     let mut long = TcpStream::connect(world.client.addr()).unwrap();
     long.set_read_timeout(patience).unwrap();
     long.set_write_timeout(patience).unwrap();
@@ -141,7 +141,7 @@ fn slow_callers_and_too_many_keep_nobody_out_for_long() {
 fn questions_of_callers_who_are_gone_keep_their_turns() {
     let (disk, hold) = (Disk::new(), Hold::default());
     let world = World::on(&disk, &hold, Config::default(), Gate::open());
-    // The service looks at its batches when it starts, and reads nothing by itself after that.
+    // The service reads its batches at the start, and nothing on its own after that.
     thread::sleep(Duration::from_secs(1));
     let start = Instant::now();
     let ask = || world.client.open("GET", "/v1/openings/3", &[], b"").expect("sent");
@@ -173,7 +173,7 @@ fn heads_are_taken_up_to_their_limits() {
     let of_number = |number: usize| (0..number).map(|n| (format!("x-{n}"), "x".into())).collect::<Vec<_>>();
     assert_eq!(ask(&of_size(63 << 10)).expect("an answer"), 200);
     assert_eq!(ask(&of_size(65 << 10)).expect("an answer"), 431);
-    // Besides these: host and content-length.
+    // Each request also has the headers host and content-length.
     assert_eq!(ask(&of_number(98)).expect("an answer"), 200);
     assert_eq!(ask(&of_number(99)).expect("an answer"), 431);
     world.stop();

@@ -1,4 +1,4 @@
-//! A service that speaks TLS.
+//! A service with TLS.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ fn tls(issued: &Issued) -> Tls {
     Tls::new(issued.certificate.as_bytes(), issued.key.as_bytes()).unwrap()
 }
 
-/// What a server says to these bytes, to the end of the connection.
+/// The answer of a server to these bytes, up to the end of the connection.
 fn say(world: &World, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(world.client.addr()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -49,7 +49,7 @@ fn callers_are_answered_and_see_the_certificate_of_the_time() {
     assert!(old.get("/v1/status").is_err(), "new connections see the new certificate");
     assert_eq!(old.ask(&mut open, "GET", "/v1/status", "").unwrap().status, 200, "an open connection stays");
 
-    // Plain HTTP is told why it is refused, whatever it asks for, and shows nothing.
+    // A caller with plain HTTP is told why it is refused, whatever it asks for, and gets no data.
     for request in ["GET /v1/status", "POST /v1/changes", "GET /healthz"] {
         let request = format!(
             "{request} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\nx-request-id: plain\r\n\r\n"
@@ -58,7 +58,7 @@ fn callers_are_answered_and_see_the_certificate_of_the_time() {
         assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("urn:evergrove:problem:plain-http"), "{answer}");
         assert!(answer.contains("connection: close") && answer.contains("x-request-id: plain"), "{answer}");
     }
-    // Also one that sends more than the system's buffers take before it reads.
+    // The same for a caller that sends more than the system's buffers hold before it reads.
     let body = "\n".repeat(1 << 20);
     let head =
         format!("POST /v1/changes HTTP/1.1\r\nhost: localhost\r\nx-request-id: long\r\ncontent-length: {}", body.len());
@@ -66,7 +66,7 @@ fn callers_are_answered_and_see_the_certificate_of_the_time() {
     assert!(answer.contains("urn:evergrove:problem:plain-http"), "{answer}");
     let line = lines.of("long");
     assert_eq!((&line["status"], &line["token"], &line["path"]), (&400.into(), &Value::Null, &"/v1/changes".into()));
-    // Neither that nor a handshake.
+    // Bytes that are neither HTTP nor a valid handshake.
     for bytes in [&b"\x00\x01\x02\x03\r\n\r\n"[..], b"\x16\x03\x01\x00\x05hello", b"\x16GET / HTTP/1.1\r\n\r\n"] {
         assert!(!say(&world, bytes).contains("200 OK"));
     }
@@ -88,19 +88,19 @@ fn handshakes_that_do_not_end_keep_nobody_out_for_long() {
     let world = World::start(config, Gate::open());
     let client = TlsClient::new(world.client.addr(), None, &[&issued]);
     let mut slow: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(world.client.addr()).unwrap()).collect();
-    // The beginning of a record that never comes, and a single byte.
+    // The beginning of a record that never ends, and a single byte.
     slow[0].write_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc").unwrap();
     slow[1].write_all(b"\x16").unwrap();
     let start = Instant::now();
     assert_eq!(client.get("/v1/status").unwrap().status, 200, "beside the others");
     assert!(start.elapsed() < head_time, "{:?}", start.elapsed());
-    // As many as there may be: the next one waits until they are shown out.
+    // All connections are taken: the next caller waits until they are closed.
     slow.extend((0..4).map(|_| TcpStream::connect(world.client.addr()).unwrap()));
     assert_eq!(client.get("/v1/status").unwrap().status, 200);
     assert!(start.elapsed() >= head_time && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     for stream in &mut slow {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        // Closed or reset, within its time.
+        // Closed or reset, within the time limit.
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "{rest:?}");

@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     })
 }
 
-/// The query that a text is about tables of this schema, whose groups are in a file where it needs any.
+/// The query of a text about tables of this schema. Its groups come from a file if it needs any.
 pub(crate) fn query(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result<Query> {
     let missing = || {
         let remedy = "give its groups with --groups: app aggregate writes them with --groups-out";
@@ -105,7 +105,7 @@ pub(crate) fn query(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result
     Ok(groups::query(schema, sql, groups, missing)?.0)
 }
 
-/// The query by circuits with pinned keys, where it fits them, and by those of its shape.
+/// The query by circuits with pinned keys, if they fit it, then by circuits of its own shape.
 pub(crate) fn forms(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result<Vec<Query>> {
     let query = query(schema, sql, groups)?;
     Ok(query.pinned().into_iter().chain([query]).collect())
@@ -122,7 +122,7 @@ pub(crate) fn application(query: &Query) -> Application {
     app.into()
 }
 
-/// The values of an answer: an array for programs, lines for people.
+/// Adds the values of an answer: an array for programs, lines for people.
 pub(in crate::commands) fn add_answer(report: &mut Report, answer: &Answer) {
     let values = answer.values.iter().map(|(name, value)| json!({ "name": name, "value": json_of(value) }));
     report.hidden("answer", values.collect::<Vec<_>>());
@@ -149,7 +149,7 @@ pub(in crate::commands) fn add_answer(report: &mut Report, answer: &Answer) {
     }
 }
 
-/// Numbers as text, so that no digit is lost.
+/// Numbers are text, so no digit is lost.
 fn json_of(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,

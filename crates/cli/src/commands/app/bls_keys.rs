@@ -48,7 +48,8 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     })
 }
 
-/// The aggregate key, compressed, and the number of signers. Keys outside the subgroup have no compressed form here.
+/// Adds the aggregate key, compressed, and the number of signers. Keys outside the subgroup have no compressed form
+/// here.
 pub(super) fn add_output(report: &mut Report, output: &Output) {
     report.add("aggregate_key", output.key.to_key().map_or_else(|e| e.to_string(), |k| hex::encode(k.compress())));
     report.add("signers", output.count);

@@ -11,7 +11,7 @@ use crate::exit::Mistake;
 use crate::files;
 use crate::report::{Report, count};
 
-/// The longest file of keys.
+/// Greatest size of a file of keys in bytes.
 const MAX_BYTES: u64 = 1 << 32;
 
 /// Make a table of BLS keys for commit: every key is checked on the curve and in the subgroup
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     files::write(&args.schema_out, |out| Ok(out.write_all(schema.to_toml().as_bytes())?))?;
     let mut report = Report::default();
     report.add_as("keys", keys.len(), count(keys.len(), "key"));
-    // Not refused: a sync committee may have a validator twice.
+    // Equal keys are not refused: a sync committee may have a validator twice.
     let mut lines = HashMap::new();
     let again: Vec<(usize, usize)> =
         (1..).zip(&encoded).filter_map(|(line, key)| Some((line, lines.insert(key, line)?))).collect();

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let job = Job { app: app.clone().into(), scheme: Scheme::Tree, name, members: Vec::new() };
     args.prove.prove(&store, catalog, job, Report::default(), terminal, |report, batch| {
         let height = batch.commitment.height.max(app.bucket_height());
-        // Between the check and the proof, the table may have changed.
+        // The table may have changed between the check and the proof.
         let library = matches!(app.format(), Format::OpenZeppelinJs(_));
         if let Some(root) = rows.as_ref().and_then(Tree::root).filter(|_| library)
             && batch.output != tree::to_elements(&root)
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     })
 }
 
-/// The format for these rows.
+/// The format of OpenZeppelin's tree for these rows. Refuses rows that do not fit it.
 fn checked(args: &Args, rows: &Tree) -> Result<Format> {
     let types = rows.types().to_vec();
     if rows.leaves().is_empty() {
@@ -85,7 +85,7 @@ fn checked(args: &Args, rows: &Tree) -> Result<Format> {
     Ok(Format::OpenZeppelinJs(types))
 }
 
-/// The Keccak digest of a tree of this height.
+/// Adds the Keccak digest of a tree of this height.
 pub(super) fn add_digest(report: &mut Report, format: &Format, output: &[Goldilocks], height: u8) -> Result<()> {
     let digest = tree::from_elements(output);
     let digest = digest.ok_or_else(|| Mistake::refused("the output is no Keccak digest", "run doctor"))?;

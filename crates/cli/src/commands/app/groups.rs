@@ -1,4 +1,5 @@
-//! The groups of a query with `GROUP BY`, `DISTINCT` or `LIKE`: found in a store's rows, and in files with one JSON object a line.
+//! Groups of a query with `GROUP BY`, `DISTINCT` or `LIKE`: found in the rows of a store, and in files with one JSON
+//! object per line.
 
 use std::path::Path;
 
@@ -12,10 +13,10 @@ use serde_json::Value as Json;
 use crate::exit::Mistake;
 use crate::files;
 
-/// A file of groups has at most so many bytes.
+/// Greatest size of a file of groups in bytes.
 const MAX_BYTES: u64 = 1 << 24;
 
-/// The groups that the rows of a store have: of all rows, or of those at some positions.
+/// The groups of the rows of a store: of all rows, or of the rows at these positions.
 pub(in crate::commands) fn of_store(store: &Store, sql: &str, members: Option<&[u64]>) -> Result<Groups> {
     Groups::of_store(store, sql, members).map_err(refused)
 }
@@ -43,7 +44,7 @@ pub(in crate::commands) fn check(found: &Groups, listed: &Groups) -> Result<()> 
     Ok(())
 }
 
-/// A cell for people: null bare, what bytes hold in quotes.
+/// A cell for people: null without quotes, bytes in quotes.
 pub(in crate::commands) fn text(column: &Column, cell: &Cell) -> String {
     match (cell, Groups::json(column, cell)) {
         (Cell::Null, _) => "NULL".into(),
@@ -53,7 +54,7 @@ pub(in crate::commands) fn text(column: &Column, cell: &Cell) -> String {
     }
 }
 
-/// The query of a text, with the groups of a file where it needs any.
+/// The query of a text and its groups: from the file, or from `found` if the query needs groups and no file is given.
 pub(in crate::commands) fn query(
     schema: &Schema,
     sql: &str,
@@ -72,7 +73,7 @@ pub(in crate::commands) fn query(
     Ok((groups.query(schema, sql).map_err(refused)?, groups))
 }
 
-/// Writes groups, in the form that [`query`] reads.
+/// Writes groups in the form that [`query`] reads.
 pub(in crate::commands) fn write(path: &Path, groups: &Groups) -> Result<()> {
     files::write(path, |out| Ok(write!(out, "{groups}")?))
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     })
 }
 
-/// An output: its elements, and what the application says of it.
+/// Adds an output: its elements, and how the application describes it.
 pub(super) fn add_output(report: &mut Report, app: &Arc<dyn MapReduce>, output: &[Goldilocks]) {
     let (elements, fields) = (output.iter().map(ToString::to_string).collect::<Vec<_>>(), app.describe(output));
     let text = elements.join(" ");

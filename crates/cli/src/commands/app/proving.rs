@@ -1,4 +1,4 @@
-//! What the proving commands of applications have in common.
+//! Shared parts of the proving commands of applications.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -30,17 +30,18 @@ pub(in crate::commands) struct ProveArgs {
     pub(in crate::commands) proving: ProvingArgs,
 }
 
-/// The batch whose output is to be proven.
+/// The batch whose output is proven.
 pub(in crate::commands) struct Job {
     pub(in crate::commands) app: Application,
     pub(in crate::commands) scheme: Scheme,
     pub(in crate::commands) name: String,
-    /// Its rows; none where the scheme is over all.
+    /// Rows of the batch; empty if the scheme is over all rows.
     pub(in crate::commands) members: Vec<u64>,
 }
 
 impl ProveArgs {
-    /// Defines the batch, proves it, and prints `report` with what `describe` makes of the output; with `--dry-run` the estimate.
+    /// Defines the batch, proves it, and prints `report` with the fields that `describe` adds. With `--dry-run`, prints
+    /// the estimate.
     pub(in crate::commands) fn prove(
         &self,
         store: &Store,
@@ -53,7 +54,7 @@ impl ProveArgs {
         self.report(store, catalog, job, report, terminal, describe)?.print(terminal.format)
     }
 
-    /// As [`Self::prove`], without printing.
+    /// Like [`Self::prove`], without printing.
     pub(in crate::commands) fn report(
         &self,
         store: &Store,

@@ -18,18 +18,18 @@ use crate::files::Out;
 
 /// The variable that holds the token.
 const TOKEN: &str = "EVERGROVE_SERVE_TOKEN";
-/// How long the service may be silent.
+/// Time for which the service may be silent.
 const SILENCE: Duration = Duration::from_secs(60);
-/// The longest text of an error that is read.
+/// Greatest number of bytes that are read of the text of an error.
 const PROBLEM_BYTES: u64 = 1 << 16;
 
-/// Passes on what it reads.
+/// A reader that also writes what it reads to `to`.
 struct Tee<'a, 'o> {
     from: Response,
     to: &'a mut Out<'o>,
-    /// How many bytes have been read.
+    /// Number of bytes read.
     bytes: &'a mut u64,
-    /// Why what was read could not be written.
+    /// The error of a write to `to`.
     failed: &'a mut Option<io::Error>,
 }
 
@@ -46,7 +46,7 @@ impl Read for Tee<'_, '_> {
     }
 }
 
-/// Copies the backup that a service answers with, and checks it on the way. Gives its head and its length.
+/// Copies the backup that a service sends, and checks it on the way. Returns its head and its length in bytes.
 pub(super) fn copy(url: &str, out: &mut Out<'_>, terminal: Terminal) -> Result<(BackupHead, u64)> {
     let answer = ask(url)?;
     let (mut bytes, mut failed) = (0, None);
@@ -79,9 +79,9 @@ fn ask(url: &str) -> Result<Response> {
         let message = format!("--url: not the address of a service: {shown}");
         return Err(Mistake::usage(message, "give one like http://127.0.0.1:7070, and the token in the environment"));
     };
-    // Another part of the program may have chosen the same one already.
+    // An error means that another part of the program has installed a provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A proxy of the environment would see the token and all rows.
+    // A proxy from the environment would see the token and all rows.
     let client = Client::builder().no_proxy().connect_timeout(SILENCE).timeout(SILENCE).redirect(Policy::none());
     let client = client.build();
     let token = Config::from_env().environment.serve_token;
@@ -106,11 +106,11 @@ fn ask(url: &str) -> Result<Response> {
     if answer.status() == StatusCode::OK { Ok(answer) } else { Err(refused(url, answer)) }
 }
 
-/// What a service says instead of a backup.
+/// The error for an answer that is not a backup.
 fn refused(url: &str, answer: Response) -> anyhow::Error {
     let status = answer.status();
     let mut text = Vec::new();
-    // What does not come is not shown.
+    // If the text breaks off, the error has no detail.
     let _ = answer.take(PROBLEM_BYTES).read_to_end(&mut text);
     let problem: Value = serde_json::from_slice(&text).unwrap_or_default();
     let detail = problem["detail"].as_str().map_or(String::new(), |detail| format!(": {detail}"));

@@ -75,13 +75,13 @@ impl Check {
     fn files(&self) -> Vec<PathBuf> {
         self.proofs.iter().chain(&self.nodes).chain(self.lists().map(|(_, path)| path)).cloned().collect()
     }
-    /// The files that are refused by themselves, each with the reason.
+    /// The files that are refused on their own, each with the reason.
     fn refused(&self) -> Result<Vec<(PathBuf, String)>> {
-        // Whatever is wrong with the block is not the fault of a file.
+        // An error of the block is not the fault of a file.
         self.block.read()?;
         let mut refused = Vec::new();
         for path in self.files() {
-            // What nodes show is known from their claims alone.
+            // With separate claims, nodes are only decoded here: alone they show nothing.
             let result = if self.nodes.contains(&path) && self.claims.is_some() {
                 read(&path).and_then(|text| Ok(read_witness(&text).map(drop)?))
             } else {
@@ -95,7 +95,7 @@ impl Check {
         }
         Ok(refused)
     }
-    /// The same with one of its files.
+    /// The same arguments with one of the files, and without separate claims.
     fn only(&self, path: &Path) -> Self {
         let mut only = Self { claims: None, ..self.clone() };
         only.retain(|other| other == path);

@@ -23,7 +23,7 @@ use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
 use crate::{files, leader, results};
 
-/// Name of the batch, where none is given.
+/// The default name of the batch.
 const BATCH: &str = "slots";
 
 /// Make a table of a contract's slots, and prove that its rows are those of the claims
@@ -93,7 +93,7 @@ fn parse_address(text: &str) -> Result<Address, String> {
     bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| "expected 0x and 40 hexadecimal digits".into())
 }
 
-/// The table of claims that a file has.
+/// The table of the claims in a file.
 fn table_of(claims: &[Claim], decimals: u8, path: &Path) -> Result<StorageTable> {
     StorageTable::new(claims, decimals).map_err(|e| {
         let remedy = match e {
@@ -143,14 +143,14 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
     report.print(terminal.format)
 }
 
-/// A table that was made, and its proof.
+/// A finished table and its proof.
 struct Made {
     commitment: Commitment,
     seconds: f64,
     proof_bytes: usize,
 }
 
-/// Makes the store and the proof; if anything fails, neither.
+/// Makes the store and the proof. If anything fails, neither remains.
 fn make(table: &StorageTable, dir: &Path, batch: &str, out: &Path) -> Result<Made> {
     let start = Instant::now();
     let proof = Reshape::new(table)?.to_bytes();
@@ -169,7 +169,7 @@ fn make(table: &StorageTable, dir: &Path, batch: &str, out: &Path) -> Result<Mad
         Ok(Made { commitment, seconds, proof_bytes: proof.len() })
     });
     if finished.is_err() {
-        // A store is made in a directory that may hold other files: they stay.
+        // The directory may have had other files before: they stay.
         drop(store);
         for path in entries(dir).difference(&before) {
             let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -182,7 +182,7 @@ fn make(table: &StorageTable, dir: &Path, batch: &str, out: &Path) -> Result<Mad
     finished
 }
 
-/// What lies in a directory, if there is one.
+/// The entries of a directory; empty if it does not exist.
 fn entries(dir: &Path) -> HashSet<PathBuf> {
     fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
@@ -231,7 +231,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     };
     let of_claims = state.digest_under(Tag::State).ok_or_else(none)?;
 
-    // The claims, under the roots; then the rows, in the table; then that they are the same.
+    // Verify the claims under the roots, then the rows in the table, then that they are the same.
     let bits_of_state = state.verify(&known, claims_digest).map_err(of_state)?;
     let schema = StorageTable::schema();
     let answered = match &args.sql {

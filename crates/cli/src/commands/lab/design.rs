@@ -15,7 +15,7 @@ use crate::args::Output;
 use crate::exit::Mistake;
 use crate::report::{line, text};
 
-/// Operations in a trace.
+/// Greatest number of operations in a trace.
 const TRACE_EVENTS: usize = 100_000;
 
 /// Run one design and show its cycles, bytes, stalls and costs
@@ -117,7 +117,7 @@ pub(crate) fn sweep(args: &SweepArgs, terminal: Terminal) -> Result<()> {
     let last = AtomicU64::new(0);
     let done = |finished: usize| {
         if let Some(bar) = &bar {
-            // Threads report out of order; the bar never goes back.
+            // Threads report out of order, but the bar must not go back.
             let most = last.fetch_max(finished as u64, Ordering::Relaxed).max(finished as u64);
             bar.set_position(most);
         }

@@ -76,7 +76,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "choose a number from 0 to below 1".into())
 }
 
-/// Every column that is named is one of the file.
+/// Refuses columns that the file does not have.
 fn known<'a>(rows: &[Row], columns: impl IntoIterator<Item = &'a String>) -> Result<()> {
     let there: Vec<&str> = rows.first().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let stands = |column: &str| rows.iter().flatten().any(|(name, _)| name == column);
@@ -89,7 +89,7 @@ fn known<'a>(rows: &[Row], columns: impl IntoIterator<Item = &'a String>) -> Res
     }
 }
 
-/// The rows that have all the chosen values.
+/// The rows with all the chosen values.
 fn chosen(rows: Vec<Row>, choices: &[(String, String)]) -> Result<Vec<Row>> {
     known(&rows, choices.iter().map(|(column, _)| column))?;
     let fits = |row: &Row| choices.iter().all(|(column, value)| name(row, column) == *value);
@@ -142,7 +142,7 @@ fn name(row: &Row, column: &str) -> String {
     }
 }
 
-/// By powers of two where there are no other values, and logarithmic where they span a decade.
+/// An axis by powers of two if all values are powers of two, logarithmic if they span a decade, otherwise linear.
 fn axis(name: &str, column: &'static str, values: &[f64]) -> Axis {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);
@@ -155,14 +155,14 @@ fn axis(name: &str, column: &'static str, values: &[f64]) -> Axis {
 }
 
 pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
-    // In the order of numbers, if they are some, those of published points last.
+    // Sorted by the numbers in the names, if there are any. Published points come last.
     let mut series: BTreeMap<(bool, Vec<u64>, String), Vec<Point>> = BTreeMap::new();
     let mut all = [Vec::new(), Vec::new()];
     let mut add = |rows: &[Row], origin: Option<Origin>| -> Result<()> {
         let (xs, ys) = (numbers(rows, &args.x)?, numbers(rows, &args.y)?);
         for ((row, x), y) in rows.iter().zip(&xs).zip(&ys) {
             let published = origin.is_none();
-            // Points are printed, unless the file says that they are derived.
+            // Points are published, unless the file says that they are derived.
             let derived = published && name(row, "origin") == "derived";
             let origin = origin.unwrap_or(if derived { Origin::Derived } else { Origin::Published });
             let values: Vec<String> = args.series.iter().map(|by| name(row, by)).collect();
@@ -174,7 +174,7 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
                     settings.collect::<Vec<_>>().join(", ")
                 }
             };
-            // Numbers that are not negative sort as their bits do.
+            // Non-negative numbers sort like their bits.
             let order = values.iter().map(|v| v.parse::<f64>().map_or(u64::MAX, |x| x.max(0.0).to_bits())).collect();
             series.entry((published, order, text)).or_default().push(Point { x: *x, y: *y, origin });
         }
@@ -186,7 +186,7 @@ pub(crate) fn plot(args: &PlotArgs, terminal: Terminal) -> Result<()> {
     known(&rows, &args.series)?;
     add(&rows, Some(Origin::Modelled))?;
     if let Some(path) = &args.published {
-        // A published point is left out by the columns that it has.
+        // A choice applies to a published point only if the point has a value in this column.
         let fits = |row: &Row| args.choices.iter().all(|(column, value)| ["-", value].contains(&&*name(row, column)));
         add(&read(path)?.into_iter().filter(fits).collect::<Vec<_>>(), None)?;
     }

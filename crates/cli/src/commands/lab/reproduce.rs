@@ -44,7 +44,7 @@ fn parse_item(text: &str) -> Result<Choice, String> {
     Item::named(text).map(Choice::One).ok_or_else(|| format!("choose all or one of {}", names()))
 }
 
-/// The costs of the crate with a file over them.
+/// The published costs, with the entries of a file instead of the built-in ones.
 pub(super) fn costs(file: Option<&PathBuf>) -> Result<Costs> {
     let mut costs = Costs::published();
     if let Some(path) = file {
@@ -100,7 +100,7 @@ fn keep(dir: &Path, section: &Section) -> Result<()> {
     std::fs::write(&path, section.csv()).with_context(|| format!("writing {}", path.display()))
 }
 
-/// A number with as many digits as tell something.
+/// A number with about five significant digits.
 pub(super) fn digits(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e15 {
         return format!("{x}");

@@ -19,13 +19,13 @@ pub(crate) enum Form {
     Jsonl,
 }
 
-/// Columns and rows; `None` is null.
+/// An answer as columns and rows; `None` is null.
 pub(super) struct Grid {
     header: Vec<String>,
     rows: Vec<Vec<Option<Field>>>,
 }
 
-/// A cell: as text, and as JSON where that says more.
+/// A cell as text, and as JSON for programs.
 struct Field {
     text: String,
     json: Json,
@@ -38,7 +38,7 @@ impl Field {
 }
 
 impl Grid {
-    /// One row, or one a group.
+    /// One row, or one row for each group.
     pub(super) fn of_answer(answer: &Answer) -> Self {
         let value = |value: &evergrove::apps::aggregate::Value| match value {
             evergrove::apps::aggregate::Value::Null => None,
@@ -69,7 +69,7 @@ impl Grid {
         Self { header, rows: rows.iter().map(row).collect() }
     }
 
-    /// The answer within a report, as a table with a margin, which no cell can leave.
+    /// Adds the answer to a report, as an indented table. No cell can leave the table.
     pub(super) fn add_to(&self, report: &mut Report) {
         report.hidden("columns", self.header.clone());
         report.hidden("rows", self.objects().collect::<Vec<_>>());
@@ -77,7 +77,7 @@ impl Grid {
         report.note(format!("  ({})", count(self.rows.len(), "row")));
     }
 
-    /// The answer alone, on stdout.
+    /// Prints the answer alone on stdout.
     pub(super) fn print(&self, form: Form) -> Result<()> {
         let shown: String = match form {
             Form::Table => self.lines().map(|line| line + "\n").collect(),
@@ -100,7 +100,7 @@ impl Grid {
         })
     }
 
-    /// The header and the rows, in columns.
+    /// The header and the rows as lines of aligned columns.
     fn lines(&self) -> impl Iterator<Item = String> + '_ {
         let header = self.header.iter().map(|name| cut(name));
         let rows = self.rows.iter().map(|row| row.iter().map(shown).collect::<Vec<_>>());
@@ -119,10 +119,10 @@ impl Grid {
     }
 }
 
-/// The longest cell of a table; csv and jsonl have all of it.
+/// Greatest number of characters of a cell in a table. csv and jsonl have the whole cell.
 const CELL_CHARS: usize = 120;
 
-/// A cell for people: null bare, and a text in quotes that could be read as something else.
+/// A cell for people: null without quotes, and a text in quotes if it could be read as something else.
 fn shown(field: &Option<Field>) -> String {
     let Some(Field { text, .. }) = field else { return "NULL".into() };
     let unclear =
@@ -140,7 +140,7 @@ fn cut(text: &str) -> String {
     start
 }
 
-/// Names that are told apart: the second `n` is `n (2)`.
+/// Makes names unique: the second `n` becomes `n (2)`.
 fn apart(names: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut apart: Vec<String> = Vec::new();
     for name in names {
@@ -164,7 +164,7 @@ fn field(column: &Column, cell: &Cell) -> Option<Field> {
     }
 }
 
-/// A cell of a csv file. What holds nothing is null, and so a text that is empty has quotes.
+/// A cell of a csv file. An empty cell is null, so an empty text has quotes.
 fn quoted(text: &str) -> String {
     if text.is_empty() || text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

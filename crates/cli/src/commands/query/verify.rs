@@ -88,7 +88,7 @@ impl Verifying {
         report.print(terminal.format)
     }
 
-    /// The verifier's choice, or the one in the file if it has the digest.
+    /// The schema that the verifier names, or the one in the file if it has the given digest.
     fn schema(&self, path: &Path, bundle: &Bundle<'_>) -> Result<Schema> {
         let name = path.join("schema.toml");
         let schema = match (&self.schema, bundle.schema) {
@@ -109,13 +109,14 @@ impl Verifying {
     }
 }
 
-/// A query of somebody else is read as it is: no comments, and nothing that a terminal shows as something else.
+/// True if people can read a query of somebody else as it is: no comments, and no characters that a terminal shows as
+/// something else.
 fn is_clear(sql: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || c.is_ascii() && !c.is_ascii_control() && c != '\\';
     !sql.contains("--") && !sql.contains("/*") && sql.chars().all(plain)
 }
 
-/// An answer that is looked at.
+/// An answer that is being verified.
 struct Case<'a> {
     over_batch: bool,
     path: &'a Path,
@@ -126,7 +127,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Rows that are listed: each is at its position, and none is missing.
+    /// Verifies listed rows: each is at its position, and no row is missing.
     fn rows(&self, listing: &Listing, report: &mut Report) -> Result<()> {
         let refused = |e: String| Mistake::refused(e, ASK);
         let most = listing.limit().unwrap_or(MAX_LISTED);
@@ -150,7 +151,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// What rows come to: all rows of the table, or those of a batch.
+    /// Verifies aggregates over all rows of the table, or over those of a batch.
     fn answer(&self, report: &mut Report) -> Result<()> {
         let refused = |e: Error| match e {
             Error::Query(e) => Mistake::usage(format!("query: {e}"), e.remedy()),
@@ -195,7 +196,7 @@ impl Case<'_> {
         self.judge.verify_bytes(self.bundle.proof, apps, scheme, leaves, wanted)
     }
 
-    /// The rows in the file with their positions, not many more than `most`.
+    /// The rows in the file with their positions: at most one more than `most`, which shows that there are too many.
     fn read(&self, most: usize) -> Result<Vec<(u64, Row)>> {
         let Some((form, text)) = self.bundle.rows else { return Ok(vec![]) };
         let (name, format) = match form {
@@ -212,7 +213,7 @@ impl Case<'_> {
         rows.take(most.saturating_add(1)).map(|row| row.map_err(refused)).collect()
     }
 
-    /// Their values, by position.
+    /// The values of rows, by position.
     fn leaves(&self, rows: &[(u64, Row)]) -> Result<Vec<(u64, Value)>> {
         let mut leaves = Vec::with_capacity(rows.len());
         for (index, row) in rows {

@@ -1,8 +1,9 @@
 //! One value of each variant of the libraries' errors, as the command line shows it.
 //!
-//! Each list is a chain: the match that gives the next value names every variant, so that a new one does not compile here.
+//! Each list is a chain. The match that returns the next value names every variant, so a new variant does not compile
+//! here.
 
-// The program's own code, without the rest of the program.
+// The program's own module, compiled without the rest of the program.
 #[allow(dead_code)]
 #[path = "../../../src/command_error.rs"]
 mod command_error;
@@ -59,7 +60,7 @@ fn title(text: &str) -> String {
     format!("\n# {text}\n\n")
 }
 
-/// The chain from its first value on.
+/// All values of a chain.
 fn each<T>(next: fn(Option<&T>) -> Option<T>) -> Vec<T> {
     let mut all = Vec::new();
     while let Some(value) = next(all.last()) {
@@ -87,7 +88,7 @@ fn digest(x: u64) -> Digest {
     Digest([x, 0, 0, 0].map(evergrove::primitives::Goldilocks::new))
 }
 
-/// The facade's own errors; those that it passes on are above.
+/// The facade's own errors. The errors that it passes on are in the chains above.
 fn facade() -> Vec<evergrove::Error> {
     use evergrove::Error as E;
     let config = evergrove::Config::default();
@@ -300,7 +301,7 @@ fn queue(last: Option<&QueueError>) -> Option<QueueError> {
         Some(E::Version { .. }) => E::Evicts { redis: redis(), policy: "allkeys-lru".into() },
         Some(E::Evicts { .. }) => E::NotDurable { redis: redis() },
         Some(E::NotDurable { .. }) => E::Thread(io(io::ErrorKind::OutOfMemory)),
-        // The source of a failed call is an error of the queue's client, which cannot be made here.
+        // The source of a failed call is an error of the queue's client, which cannot be built here.
         Some(E::Thread(_) | E::Call { .. }) => E::Unknown { what: "run", id: "7".into(), queue: "evergrove".into() },
         Some(E::Unknown { .. }) => return None,
     })
