@@ -10,7 +10,8 @@ use super::source::Source;
 use super::{Format, IndexSource};
 use evergrove_verifier::schema::field::{Field, plain};
 
-/// Why a column has the type `bytes`: its first cell after which no other type holds all cells and prints them unchanged.
+/// Why a column has the type `bytes`: its first cell after which no other type holds all cells and prints them as they
+/// were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untyped {
     /// Name of the column.
