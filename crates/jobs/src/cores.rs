@@ -24,7 +24,7 @@ pub struct Cores {
 pub struct CoresError {
     /// Number of requested threads.
     pub threads: usize,
-    /// Why.
+    /// The cause.
     pub source: rayon::ThreadPoolBuildError,
 }
 

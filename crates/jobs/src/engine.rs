@@ -1,4 +1,4 @@
-//! Engines, and what a caller gives them.
+//! The trait of engines, and what a caller passes to them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ pub trait Runner: Sync {
 pub struct TaskFailure {
     /// The cause.
     pub error: Box<dyn std::error::Error + Send + Sync>,
-    /// True when another attempt may succeed.
+    /// True if another attempt may succeed.
     pub retry: bool,
 }
 
@@ -81,12 +81,12 @@ pub enum Event<'a> {
         task: &'a Task,
         /// Size of the result.
         bytes: usize,
-        /// Tasks done so far, this one included.
+        /// Tasks done so far, including this one.
         done: usize,
         /// Name of the worker that did the task. `None` if this process did it, or if the name is unknown.
         by: Option<&'a str>,
     },
-    /// An attempt failed and there will be another.
+    /// An attempt failed, and another one follows.
     Retrying {
         /// The task.
         id: TaskId,
@@ -94,7 +94,7 @@ pub enum Event<'a> {
         task: &'a Task,
         /// The attempt that failed.
         attempt: u32,
-        /// Why.
+        /// The cause.
         cause: &'a str,
     },
     /// An attempt ended and is not counted: its worker cannot do the task now, or stopped responding. Another attempt
@@ -111,7 +111,7 @@ pub enum Event<'a> {
         id: TaskId,
         /// The task.
         task: &'a Task,
-        /// Why.
+        /// The cause.
         cause: &'a str,
     },
 }

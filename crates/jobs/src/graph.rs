@@ -60,11 +60,11 @@ pub struct TaskId(pub usize);
 ///      ▼            a worker is free
 ///    ready ───────────────────────────────▶ running ──────────────────▶ done (result stored)
 ///      ▲  │                                   │  │
-///      │  │ another task failed,              │  │ error that may pass, attempts left
+///      │  │ another task failed,              │  │ transient error, attempts left
 ///      │  │ or cancellation                   │  └───────────────────────▶ ready
 ///      │  ▼                                   │
-///      │ stopped                              └──▶ failed (error that stays, panic, or no attempt left)
-///      └── planned tasks are stopped likewise
+///      │ stopped                              └──▶ failed (permanent error, panic, or no attempt left)
+///      └── planned tasks are stopped too
 /// ```
 ///
 /// A running task is never interrupted. When another task fails, the running one ends and its result is stored, and a
@@ -137,7 +137,7 @@ impl TaskGraph {
         self.tasks.len()
     }
 
-    /// True when no task has been added.
+    /// True if no task has been added.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

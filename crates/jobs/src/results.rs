@@ -55,7 +55,7 @@ impl MemoryResults {
         self.lock().len()
     }
 
-    /// True when there is no result.
+    /// True if the store is empty.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

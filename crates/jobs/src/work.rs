@@ -52,7 +52,7 @@ pub trait Work: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored result is not accepted: {reason}")]
 pub struct BadResult {
-    /// Why.
+    /// The cause.
     pub reason: String,
 }
 
@@ -62,7 +62,7 @@ pub struct BadResult {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Unfit {
-    /// Why.
+    /// The cause.
     pub reason: String,
 }
 
@@ -73,6 +73,6 @@ pub struct Unfit {
 pub struct BadInput {
     /// Its place among the job's inputs.
     pub index: usize,
-    /// Why.
+    /// The cause.
     pub reason: String,
 }

@@ -36,7 +36,7 @@ const STALLED: &str = "job stalled more than allowable limit";
 /// Messages to the leader.
 enum Message {
     Events(Vec<JobEvent>),
-    /// Payloads and inputs of a flow are stored, or failed to be. Has the generation and the index of the flow.
+    /// Number of the generation, index of the flow, and whether its payloads and inputs are stored.
     Prepared(u32, usize, Result<Prepared, (TaskId, Cause)>),
     /// A result was taken over, or not.
     Taken(TaskId, Result<usize, Untaken>),

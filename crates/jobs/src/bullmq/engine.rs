@@ -27,8 +27,8 @@ use crate::{Cancel, Engine, Event, Observer, Report, Results, RunError, Runner, 
 ///   planned ──▶ flows are added, leaves first ──▶ waiting for results ──▶ all taken over: done
 ///                 ▲                                  │       │
 ///                 │ stored results were damaged,     │       │ a task failed for good, or cancellation
-///                 │ or jobs lost: at most so often   │       ▼
-///                 └─────── as a task is tried ───────┘     jobs that wait are removed; those that run end by themselves
+///                 │ or jobs lost: at most as often   │       ▼
+///                 └─────── as a task is tried ───────┘     waiting jobs are removed; running jobs end by themselves
 /// ```
 #[derive(Clone, Debug)]
 pub struct BullmqEngine {

@@ -133,7 +133,7 @@ pub struct WorkerReport {
 ///      │                      of its own)       ─────────────────▶ waiting; the queue tries again, or fails the job
 ///      │  drain                  │  drain
 ///      ▼                         ▼
-///    ended ◀──────────────── draining: takes no more jobs, ends when those that run have ended
+///    ended ◀──────────────── draining: takes no more jobs, ends when the running jobs have ended
 /// ```
 ///
 /// If a worker dies, its locks expire and other workers get its jobs.

@@ -289,7 +289,7 @@ impl Database {
     }
 
     /// # Errors
-    /// [`Error::ReadOnly`], and [`Error::Corrupt`] after a call of this database has panicked.
+    /// [`Error::ReadOnly`]; [`Error::Corrupt`], if an earlier call of this database has panicked.
     pub(super) fn check_whole(&self) -> Result<(), Error> {
         self.whole().map(drop)
     }

@@ -54,9 +54,9 @@ pub(crate) mod meta {
     pub(crate) const SCHEMA: &str = "schema";
     /// The current epoch, little-endian in 8 bytes.
     pub(crate) const EPOCH: &str = "epoch";
-    /// The oldest epoch that can be read, likewise.
+    /// The oldest epoch that can be read, in the same form.
     pub(crate) const OLDEST: &str = "oldest";
-    /// The number of requests with keys, likewise.
+    /// The number of requests with keys, in the same form.
     pub(crate) const REQUESTS: &str = "requests";
 }
 

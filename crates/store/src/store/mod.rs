@@ -117,7 +117,8 @@ impl Store {
     /// Opens the store in `dir`.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::NotAStore`], [`Error::Locked`], [`Error::Version`], [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::Missing`], [`Error::NotAStore`], [`Error::Locked`], [`Error::Version`], [`Error::Corrupt`],
+    /// [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
         Self::open_with(dir, &Options::default())
     }
@@ -147,8 +148,7 @@ impl Store {
         Ok(store)
     }
 
-    /// True if a read or write of the database's file has failed. After that every further read or write fails, until
-    /// [`Self::recover`].
+    /// True if a read or write of the database's file has failed. Then all later ones fail, until [`Self::recover`].
     pub fn has_failed(&self) -> bool {
         self.database.has_failed()
     }
