@@ -1,4 +1,4 @@
-//! Threads of their own for tasks that have parallel loops within.
+//! Single-threaded pools for tasks with parallel loops.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,33 +6,33 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::local::STACK_BYTES;
 
-/// As many pools of one thread as the machine has cores.
+/// Pools of one thread each, normally one pool for each core of the machine.
 ///
-/// The parallel loops of tasks share the process's pool of threads; or, where there are enough tasks, each task has one thread
-/// for itself. The first makes a single task as fast as the machine can. The second makes more tasks an hour, since no task
-/// waits for the slowest of its threads and sequential parts of one run beside those of others; it takes the memory of
-/// as many tasks as cores.
+/// The parallel loops of tasks either share the process's thread pool, or, if there are enough tasks, run in a pool of
+/// one thread for each task. The shared pool gives one task the lowest latency. One thread for each task gives more
+/// tasks an hour: no task waits for its slowest thread, and the sequential parts of a task run beside those of others.
+/// It needs the memory of as many tasks as cores.
 #[derive(Debug)]
 pub struct Cores {
     pools: Vec<ThreadPool>,
     taken: Mutex<Vec<bool>>,
 }
 
-/// The system gave no more threads.
+/// The system did not start the threads.
 #[derive(Debug, thiserror::Error)]
 #[error("{threads} threads for proofs cannot be started")]
 pub struct CoresError {
-    /// Threads that were asked for.
+    /// Number of requested threads.
     pub threads: usize,
-    /// Why.
+    /// The cause.
     pub source: rayon::ThreadPoolBuildError,
 }
 
 impl Cores {
-    /// `threads` pools. Threads that are not in use sleep.
+    /// Makes `threads` pools. Unused threads sleep.
     ///
     /// # Errors
-    /// When the system refuses to start them.
+    /// If the system refuses to start the threads.
     pub fn new(threads: usize) -> Result<Self, CoresError> {
         let pool = |_| ThreadPoolBuilder::new().num_threads(1).stack_size(STACK_BYTES).build();
         let pools: Result<Vec<_>, _> = (0..threads).map(pool).collect();
@@ -40,12 +40,12 @@ impl Cores {
         Ok(Self { taken: Mutex::new(vec![false; pools.len()]), pools })
     }
 
-    /// How many there are.
+    /// Number of pools.
     pub fn count(&self) -> usize {
         self.pools.len()
     }
 
-    /// Runs `work` with one thread for all of its parallel loops; on the spot, if none is free.
+    /// Runs `work` and all its parallel loops on one thread of a free pool. If no pool is free, calls `work` directly.
     pub fn run_alone<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match self.take() {
             Some(taken) => self.pools[taken.index].install(work),
@@ -54,7 +54,7 @@ impl Cores {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<bool>> {
-        // A flag is all that is written.
+        // A panic elsewhere leaves a valid flag: the only write is that of a flag.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Pools in use at the bottom of some calls within each other.
+    /// Pools in use at the bottom of `depth` nested calls.
     fn in_use(cores: &Cores, depth: usize) -> usize {
         match depth {
             0 => cores.lock().iter().filter(|taken| **taken).count(),

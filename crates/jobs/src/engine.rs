@@ -1,30 +1,32 @@
-//! What runs a graph, and what it runs with.
+//! The trait of engines, and what a caller passes to them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Key, Results, RunError, Task, TaskGraph, TaskId};
 
-/// Does the work of a task.
+/// Executes tasks.
 pub trait Runner: Sync {
-    /// The result of `task`, given the results of `task.deps` in their order.
+    /// The result of `task`, from the results of `task.deps` in the order of `task.deps`.
     ///
-    /// May be called on any thread, for several tasks at once, and again for one task after an error, a crash, or on two
-    /// machines at a time. Its result must depend on nothing but what the task's key names.
+    /// Engines call this on any thread, for several tasks at once, and again for the same task after an error or a
+    /// crash, possibly on two machines at the same time. The result must depend only on what the task's key names.
     fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure>;
 
-    /// All that a worker elsewhere needs to do the work of `task`, beside the results of `task.deps`: canonical bytes.
+    /// Canonical bytes with everything that a worker in another process needs for `task`, except the results of
+    /// `task.deps`.
     ///
     /// # Errors
-    /// A permanent one, unless it is implemented: such work can not leave its process.
+    /// The default implementation returns a permanent error: such work cannot leave its process.
     fn payload(&self, _id: TaskId, task: &Task) -> Result<Vec<u8>, TaskFailure> {
         Err(TaskFailure::permanent(format!("the work of {} {} can not leave its process", task.kind, task.key)))
     }
 
-    /// Accepts `bytes`, which another process has made, as the result of `task`. As given here, any bytes.
+    /// Accepts `bytes`, which another process made, as the result of `task`. The default implementation accepts all
+    /// bytes.
     ///
     /// # Errors
-    /// [`TaskFailure`] that says why not: the bytes are taken away and made anew.
+    /// [`TaskFailure`] with the reason. The engine then deletes the bytes and makes the result again.
     fn check(&self, _id: TaskId, _task: &Task, _bytes: &[u8]) -> Result<(), TaskFailure> {
         Ok(())
     }
@@ -35,17 +37,17 @@ pub trait Runner: Sync {
 pub struct TaskFailure {
     /// The cause.
     pub error: Box<dyn std::error::Error + Send + Sync>,
-    /// True when another attempt may succeed.
+    /// True if another attempt may succeed.
     pub retry: bool,
 }
 
 impl TaskFailure {
-    /// An error that another attempt would meet again.
+    /// An error that another attempt would repeat.
     pub fn permanent(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { error: error.into(), retry: false }
     }
 
-    /// An error that may pass.
+    /// An error that another attempt may avoid.
     pub fn transient(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { error: error.into(), retry: true }
     }
@@ -55,7 +57,7 @@ impl TaskFailure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The run begins: what exists has been looked up.
+    /// The run begins. The engine has looked up which results exist.
     Planned {
         /// Tasks of the graph.
         tasks: usize,
@@ -79,12 +81,12 @@ pub enum Event<'a> {
         task: &'a Task,
         /// Size of the result.
         bytes: usize,
-        /// Tasks done so far, this one included.
+        /// Tasks done so far, including this one.
         done: usize,
-        /// The name of the worker that did it; `None` in this process, and where it is not known.
+        /// Name of the worker that did the task. `None` if this process did it, or if the name is unknown.
         by: Option<&'a str>,
     },
-    /// An attempt failed and there will be another.
+    /// An attempt failed, and another one follows.
     Retrying {
         /// The task.
         id: TaskId,
@@ -92,34 +94,35 @@ pub enum Event<'a> {
         task: &'a Task,
         /// The attempt that failed.
         attempt: u32,
-        /// Why.
+        /// The cause.
         cause: &'a str,
     },
-    /// An attempt ended that does not count: its worker can not do it now, or has fallen silent. There will be another.
+    /// An attempt ended and is not counted: its worker cannot do the task now, or stopped responding. Another attempt
+    /// follows.
     Postponed {
         /// The task.
         id: TaskId,
         /// The task.
         task: &'a Task,
     },
-    /// A task failed for good; no further task will start.
+    /// A task failed for good. The run starts no further task.
     Failed {
         /// The task.
         id: TaskId,
         /// The task.
         task: &'a Task,
-        /// Why.
+        /// The cause.
         cause: &'a str,
     },
 }
 
-/// Is told what happens in a run, from the thread that called [`Engine::run`].
+/// Receives the events of a run, on the thread that called [`Engine::run`].
 pub trait Observer {
-    /// Takes note of an event.
+    /// Called for each event.
     fn event(&self, event: &Event<'_>);
 }
 
-/// The observer that takes no note.
+/// The observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -133,17 +136,17 @@ impl<F: Fn(&Event<'_>)> Observer for F {
     }
 }
 
-/// Asks a run to stop. Clones share one flag, which is never taken back.
+/// Asks a run to stop. Clones share one flag, which is never reset.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A token that nobody has used.
+    /// A token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks every run with this token to start nothing more.
+    /// Asks every run with this token to start no more tasks.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -154,22 +157,22 @@ impl Cancel {
     }
 }
 
-/// What a run did.
+/// Counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Tasks of the graph.
     pub tasks: usize,
     /// Tasks that had to run when the run began.
     pub planned: usize,
-    /// Tasks that were not needed because results existed.
+    /// Tasks that did not run because their results existed or were not needed.
     pub skipped: usize,
     /// Tasks done by this run.
     pub done: usize,
     /// Attempts beyond the first of each task.
     pub retries: usize,
-    /// Tasks of this run whose result another had stored in the meantime.
+    /// Tasks of this run whose result another process stored first.
     pub duplicates: usize,
-    /// The greatest number of results that were held in memory at one time.
+    /// Largest number of results held in memory at one time.
     pub peak_live: usize,
     /// Total size of the results of this run.
     pub bytes: u64,
@@ -177,17 +180,19 @@ pub struct Report {
     pub done_keys: Vec<Key>,
 }
 
-/// Brings the result of a graph's root into being.
+/// Makes the result of a graph's root.
 ///
-/// The laws, as functions in `evergrove_testkit::engine`: after `Ok` the root's result is stored; each task that had to
-/// run has exactly one stored result; nothing runs whose result, or all of whose dependents' results, exist; a task starts
-/// after everything that it needs is stored, and of the ready ones the highest priority starts first; a failure is
-/// reported with its cause and leaves what was done; a second run goes on from there.
+/// The laws, as functions in `evergrove_testkit::engine`:
+/// - After `Ok`, the root's result is stored, and each task that had to run has exactly one stored result.
+/// - A task does not run if its result exists, or if the results of all its dependents exist.
+/// - A task starts after everything that it needs is stored. Of the ready tasks, the one with the highest priority
+///   starts first.
+/// - A failure is reported with its cause and keeps the finished results. A second run continues from them.
 pub trait Engine: Send + Sync {
     /// Runs `graph`.
     ///
     /// # Errors
-    /// [`RunError`]: a task that failed, cancellation, or a store of results that did not say what exists.
+    /// [`RunError`]: a task failed, the run was cancelled, or the store of results did not say which results exist.
     fn run(
         &self,
         graph: &TaskGraph,

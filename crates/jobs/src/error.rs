@@ -1,26 +1,26 @@
-//! What can go wrong with a graph and its run.
+//! Errors of a graph and of its run.
 
 use crate::{Key, Report, ResultsError, TaskId};
 
-/// A graph would not be acyclic with distinct keys.
+/// A task would make the graph cyclic or its keys ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// A task needs one that has not been added before it.
+    /// A task needs one that was not added before it.
     #[error("task {} needs task {}, which has not been added before", task.0, dep.0)]
     UnknownTask {
-        /// The task that was offered.
+        /// The task that was being added.
         task: TaskId,
-        /// What it needs.
+        /// The task that it needs.
         dep: TaskId,
     },
-    /// Two tasks have one key.
+    /// Two tasks have the same key.
     #[error("tasks {} and {} have the same key {key}", first.0, second.0)]
     DuplicateKey {
         /// The key.
         key: Key,
-        /// The task that has it.
+        /// The task that already has the key.
         first: TaskId,
-        /// The task that was offered.
+        /// The task that was being added.
         second: TaskId,
     },
 }
@@ -28,7 +28,7 @@ pub enum GraphError {
 /// Why a task has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// The runner gave an error.
+    /// The runner returned an error.
     #[error("{0}")]
     Error(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The runner panicked.
@@ -39,11 +39,11 @@ pub enum Cause {
     Results(#[source] ResultsError),
 }
 
-/// Why the root's result does not exist after a run. Results that were made stay stored, so that a later run of the same
+/// The reason why a run did not make the root's result. The results made so far stay stored. A later run of the same
 /// graph starts where this one stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A task failed; the others were stopped.
+    /// A task failed. The run started no further task.
     #[error("{kind} {key} failed after {attempts} attempt{}: {cause}", if *attempts == 1 { "" } else { "s" })]
     Failed {
         /// The task.
@@ -52,24 +52,24 @@ pub enum RunError {
         key: Key,
         /// Its kind.
         kind: &'static str,
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
         /// Why the last attempt failed.
         #[source]
         cause: Cause,
-        /// What was done before.
+        /// Counts of the run until the failure.
         report: Box<Report>,
     },
     /// The run was cancelled.
     #[error("cancelled after {} of {} tasks", report.done, report.planned)]
     Cancelled {
-        /// What was done before.
+        /// Counts of the run until its end.
         report: Box<Report>,
     },
-    /// The store of results did not answer which of them exist.
+    /// The store of results did not say which results exist.
     #[error("{0}")]
     Results(#[from] ResultsError),
-    /// The engine's server can not be used.
+    /// The engine's server cannot be used.
     #[error("{0}")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The graph has no task.

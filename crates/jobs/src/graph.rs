@@ -1,4 +1,4 @@
-//! Tasks and what they need.
+//! Tasks and their dependencies.
 
 use core::fmt;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use crate::GraphError;
 
 /// The content key of a result: a hash of everything that the result depends on.
 ///
-/// Two tasks with one key have one result; a result that is stored under the key of a task is the task's result.
+/// Tasks with the same key have the same result. A result stored under a task's key is that task's result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub [u8; 32]);
 
@@ -18,7 +18,7 @@ impl fmt::Display for Key {
 }
 
 impl Key {
-    /// The key that this text shows: 64 hexadecimal digits in lower case.
+    /// Parses a key: 64 hexadecimal digits in lower case.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         let value = |digit: &u8| match digit {
@@ -43,13 +43,13 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A task of a graph: its place in the order in which tasks were added.
+/// A task of a graph, as its index in the order of [`TaskGraph::add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub usize);
 
-/// One piece of work with one result.
+/// A unit of work with one result.
 ///
-/// The life of a task in an engine:
+/// The states of a task in an engine:
 ///
 /// ```text
 ///            key is stored, or only stored
@@ -60,30 +60,30 @@ pub struct TaskId(pub usize);
 ///      ▼            a worker is free
 ///    ready ───────────────────────────────▶ running ──────────────────▶ done (result stored)
 ///      ▲  │                                   │  │
-///      │  │ another task failed,              │  │ error that may pass, attempts left
+///      │  │ another task failed,              │  │ transient error, attempts left
 ///      │  │ or cancellation                   │  └───────────────────────▶ ready
 ///      │  ▼                                   │
-///      │ stopped                              └──▶ failed (error that stays, panic, or no attempt left)
-///      └── planned tasks are stopped likewise
+///      │ stopped                              └──▶ failed (permanent error, panic, or no attempt left)
+///      └── planned tasks are stopped too
 /// ```
 ///
-/// A running task is never interrupted: when another one fails, it ends and its result is stored, so that a later run of
-/// the same graph finds it.
+/// A running task is never interrupted. When another task fails, the running one ends and its result is stored, and a
+/// later run of the same graph finds that result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// What the result is stored under.
+    /// The key under which the result is stored.
     pub key: Key,
-    /// A word for people and statistics, for example `bucket`.
+    /// A word for messages and statistics, for example `bucket`.
     pub kind: &'static str,
-    /// Of the tasks that are ready, the one with the highest priority starts first; at equal priority the one added first.
+    /// The ready task with the highest priority starts first. Between equal priorities, the task added first starts.
     pub priority: i32,
-    /// The tasks whose results this one gets, in this order.
+    /// The tasks whose results are the inputs of this one, in this order.
     pub deps: Vec<TaskId>,
 }
 
-/// An acyclic graph of tasks with distinct keys. Its *root* is the task whose result is asked for: the one added last.
+/// An acyclic graph of tasks with distinct keys. Its *root* is the task added last; a run makes the root's result.
 ///
-/// Tasks are added after those that they need, so that a cycle can not be written down.
+/// A task can only need tasks that were added before it. The graph is therefore acyclic.
 #[derive(Clone, Debug, Default)]
 pub struct TaskGraph {
     tasks: Vec<Task>,
@@ -99,8 +99,8 @@ impl TaskGraph {
     /// Adds a task.
     ///
     /// # Errors
-    /// [`GraphError::UnknownTask`] when it needs a task that has not been added, which also rules out cycles;
-    /// [`GraphError::DuplicateKey`] when another task has its key.
+    /// [`GraphError::UnknownTask`] if the task needs one that has not been added, which also rules out cycles.
+    /// [`GraphError::DuplicateKey`] if another task has the same key.
     pub fn add(&mut self, task: Task) -> Result<TaskId, GraphError> {
         let id = TaskId(self.tasks.len());
         if let Some(dep) = task.deps.iter().find(|d| d.0 >= id.0) {
@@ -117,7 +117,7 @@ impl TaskGraph {
     /// The task with this id.
     ///
     /// # Panics
-    /// When the id is not of this graph.
+    /// If the id does not belong to this graph.
     pub fn task(&self, id: TaskId) -> &Task {
         &self.tasks[id.0]
     }
@@ -127,7 +127,7 @@ impl TaskGraph {
         self.by_key.get(key).copied()
     }
 
-    /// All tasks, in the order in which they were added: every task after those that it needs.
+    /// All tasks in the order in which they were added, each after the tasks that it needs.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &Task)> {
         self.tasks.iter().enumerate().map(|(i, t)| (TaskId(i), t))
     }
@@ -137,19 +137,19 @@ impl TaskGraph {
         self.tasks.len()
     }
 
-    /// True when no task has been added.
+    /// True if no task has been added.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// The task whose result is asked for, `None` in an empty graph.
+    /// The task whose result a run makes, or `None` if the graph is empty.
     pub fn root(&self) -> Option<TaskId> {
         self.tasks.len().checked_sub(1).map(TaskId)
     }
 
-    /// The tasks that have to run so that the root's result exists, given which results exist: the root unless it is
-    /// stored, and whatever a task that has to run needs and is not stored. Ascending; calls `stored` at most once for
-    /// each task and never for tasks that only stored results need.
+    /// The tasks that must run to make the root's result, in ascending order: the root unless its result is stored, and
+    /// every task without a stored result that one of these tasks needs. Calls `stored` at most once for each task, and
+    /// never for a task that only tasks with stored results need.
     ///
     /// # Errors
     /// The first error of `stored`.

@@ -1,17 +1,17 @@
 //! Task graphs with content-addressed results, and the engines that run them.
 //!
-//! **What.** A [`TaskGraph`] says which result needs which others; an [`Engine`] brings its results into being with a
-//! [`Runner`], once each, and keeps them in a [`Results`] store under their content keys.
+//! **What.** A [`TaskGraph`] says which results depend on which others. An [`Engine`] makes each result once, with a
+//! [`Runner`], and keeps it in a [`Results`] store under its content key.
 //!
-//! **When.** Whenever work takes seconds per step and must survive a crash: since a key names everything that its result
-//! depends on, whatever is stored under it already is the result, whoever made it and when.
+//! **When.** For work that takes seconds per step and must survive a crash. A key names everything that its result
+//! depends on. Anything stored under the key is therefore the result, whoever made it and whenever.
 //!
-//! **Key types.** [`TaskGraph`], [`Engine`], [`Results`]. [`local::LocalEngine`] is the engine that needs no server;
-//! `bullmq::BullmqEngine`, with the feature `bullmq`, gives the work to other processes, which do it as a [`Work`].
-//! [`objects::Objects`] are files or a bucket of S3, Google or Azure (feature `cloud`).
+//! **Key types.** [`TaskGraph`], [`Engine`], [`Results`]. [`local::LocalEngine`] needs no server.
+//! `bullmq::BullmqEngine` (feature `bullmq`) gives the work to other processes, which do it as a [`Work`].
+//! [`objects::Objects`] stores objects as files, or in a bucket of S3, Google or Azure (feature `cloud`).
 //!
-//! **Neighbours.** Knows no mathematics and none of Evergrove's other crates. `evergrove` maps plans of proofs to graphs.
-//! Every engine is held to the laws in `evergrove_testkit::engine`.
+//! **Neighbours.** This crate contains no mathematics and uses no other crate of Evergrove. `evergrove-store` turns
+//! plans of proofs into graphs. The laws in `evergrove_testkit::engine` hold for every engine.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The engine of one process: threads, no server.
+//! The engine for one process: threads, without a server.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -11,21 +11,21 @@ use crate::{
     TaskFailure, TaskGraph, TaskId,
 };
 
-/// Stack of a task's thread: what a main thread has on most systems, so that a runner behaves the same on both.
+/// Stack of a task's thread. Main threads have this size on most systems, so a runner behaves the same on both.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
 /// Runs the tasks of a graph on threads of this process.
 ///
-/// The calling thread decides what starts; every attempt has a thread of its own, which the caller joins, so that a panic
-/// in a runner is that task's failure and nothing else's. Tasks are expected to take milliseconds or more.
+/// The calling thread decides which task starts. Every attempt has its own thread, which the caller joins, so a panic
+/// in a runner fails only its own task. Tasks should take milliseconds or more.
 ///
-/// A result stays in memory from its making to the end of the tasks that need it. With joins at a higher priority than
-/// leaves and leaves added in depth-first order, a tree of depth D keeps at most D `concurrency` + 1 results: each running
-/// task holds up at most one result of every level above it.
+/// A result stays in memory until all tasks that need it have ended. If joins have a higher priority than leaves, and
+/// leaves are added in depth-first order, a tree of depth D keeps at most D `concurrency` + 1 results: each running
+/// task keeps at most one result of every level above it.
 ///
-/// With [`LocalEngine::with_cores`] the engine also deals out threads for the parallel loops within tasks. While there are as
-/// many tasks to run as cores, each has one thread of its own: throughput, for the leaves of a tree. Else those that run share
-/// the process's threads: latency, for the chain of tasks at the top of a tree or in an update.
+/// With [`LocalEngine::with_cores`] the engine also assigns threads to the parallel loops of tasks. While there are at
+/// least as many tasks as cores, each task has one thread: throughput, for the leaves of a tree. Otherwise the running
+/// tasks share the process's threads: latency, for the chain of tasks at the top of a tree or in an update.
 #[derive(Clone, Debug)]
 pub struct LocalEngine {
     concurrency: usize,
@@ -34,25 +34,26 @@ pub struct LocalEngine {
 }
 
 impl LocalEngine {
-    /// An engine that runs up to `concurrency` tasks at once (at least one) and tries each up to three times.
+    /// An engine that runs up to `concurrency` tasks at once (at least one) and makes up to three attempts at each.
     pub fn new(concurrency: usize) -> Self {
         Self { concurrency: concurrency.max(1), attempts: 3, cores: None }
     }
 
-    /// Gives tasks a thread of their own while there are enough of them.
+    /// Gives each task one thread while there are enough tasks.
     pub fn with_cores(mut self, cores: Arc<Cores>) -> Self {
         self.cores = Some(cores);
         self
     }
 
-    /// The cores from which a task that starts now has its thread, with `others` running and `ready` able to start.
+    /// The cores that a task starting now should use, if `others` tasks run and `ready` more could start. `None` means
+    /// the process's threads.
     fn alone(&self, others: usize, ready: usize) -> Option<&Cores> {
         let cores = self.cores.as_deref()?;
         let enough = self.concurrency.min(others + ready + 1) >= cores.count();
         Some(cores).filter(|_| cores.count() > 1 && enough)
     }
 
-    /// Sets how often a task is tried whose errors may pass: at least once.
+    /// Sets the number of attempts at a task whose errors are transient: at least one.
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts.max(1);
         self
@@ -60,7 +61,7 @@ impl LocalEngine {
 }
 
 impl Default for LocalEngine {
-    /// One task at a time: the right choice where a task uses all cores by itself.
+    /// One task at a time, which is right if a task uses all cores.
     fn default() -> Self {
         Self::new(1)
     }
@@ -95,11 +96,11 @@ impl Engine for LocalEngine {
     }
 }
 
-/// How an attempt ended: the result as it is stored, or why there is none and whether to try again.
+/// How an attempt ended: the stored result, or the cause and whether to try again.
 pub(crate) type Outcome = Result<(Arc<[u8]>, Put), (Cause, bool)>;
 
 impl LocalEngine {
-    /// Starts tasks and takes in their ends until nothing runs and nothing may start. Gives the first failure.
+    /// Starts tasks and handles their ends until no task runs and none may start. Returns the first failure.
     fn work<'scope, 'env>(
         &'env self,
         scope: &'scope thread::Scope<'scope, 'env>,
@@ -118,7 +119,7 @@ impl LocalEngine {
                 let (task, inputs) = (run.graph.task(id), run.inputs(id));
                 observer.event(&Event::Started { id, task, attempt });
                 let ended = ended.clone();
-                // The receiver outlives every thread that has a sender; without it nobody waits for the message.
+                // If the receiver is gone, nobody waits for the message. It outlives every thread that has a sender.
                 let end = AtEnd(move || {
                     let _ = ended.send(id);
                 });
@@ -161,7 +162,7 @@ impl LocalEngine {
     }
 }
 
-/// Does something at the end of a thread, also when it ends by a panic.
+/// Calls a function at the end of a thread, even after a panic.
 pub(crate) struct AtEnd<F: FnMut()>(pub(crate) F);
 
 impl<F: FnMut()> Drop for AtEnd<F> {
@@ -195,7 +196,7 @@ pub(crate) fn attempt_task(
     let bytes: Arc<[u8]> = made.into();
     match results.put(&task.key, &bytes).map_err(stored)? {
         Put::Stored => Ok((bytes, Put::Stored)),
-        // The first result stays, so that everybody builds on the same bytes.
+        // The first result stays, so all tasks build on the same bytes.
         Put::AlreadyThere => {
             let first = results.get(&task.key).map_err(stored)?;
             Ok((first.unwrap_or(bytes), Put::AlreadyThere))
@@ -203,23 +204,23 @@ pub(crate) fn attempt_task(
     }
 }
 
-/// An input of a task that starts.
+/// An input of a task.
 pub(crate) enum Input {
-    /// Made in this run and kept.
+    /// Made in this run and still in memory.
     Live(Arc<[u8]>),
-    /// To be fetched from the store.
+    /// In the store, under this key.
     Stored(crate::Key),
 }
 
-/// Where a run stands.
+/// The state of a run.
 struct Run<'g> {
     graph: &'g TaskGraph,
-    /// For each task that has to run: how many of its inputs are not made yet, counted with repetition.
+    /// For each task that must run: the number of its missing inputs, with repetition.
     waiting: HashMap<TaskId, usize>,
-    /// For each task that has to run: the tasks that need it, with repetition.
+    /// For each task that must run: the tasks that need it, with repetition.
     dependents: HashMap<TaskId, Vec<TaskId>>,
     ready: BinaryHeap<(i32, Reverse<TaskId>, u32)>,
-    /// Results of this run that tasks still need, with the number of uses left.
+    /// Results of this run that other tasks still need, with the number of remaining uses.
     live: HashMap<TaskId, (Arc<[u8]>, usize)>,
     report: Report,
 }
@@ -252,7 +253,7 @@ impl<'g> Run<'g> {
         self.ready.push((self.graph.task(id).priority, Reverse(id), attempt));
     }
 
-    /// The ready task to start next, with the number of the attempt.
+    /// Removes the ready task to start next, with the number of its attempt.
     fn next(&mut self) -> Option<(TaskId, u32)> {
         self.ready.pop().map(|(_, Reverse(id), attempt)| (id, attempt))
     }
@@ -298,7 +299,7 @@ impl<'g> Run<'g> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).into()
@@ -319,7 +320,7 @@ mod tests {
         let alone = |concurrency, others, ready| {
             LocalEngine::new(concurrency).with_cores(Arc::clone(&cores)).alone(others, ready).is_some()
         };
-        // Many tasks, the last but one, the last.
+        // Five more ready tasks, one more running task, no other task.
         assert_eq!([alone(2, 0, 5), alone(2, 1, 0), alone(2, 0, 0)], [true, true, false]);
         assert!(!alone(1, 0, 5), "memory for one task: it has all threads");
         assert!(LocalEngine::new(2).alone(1, 5).is_none());

@@ -1,4 +1,4 @@
-//! What engines, workers and services count, for Prometheus.
+//! Counters of engines, workers and services, for Prometheus.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,16 +13,16 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-/// Kinds that are counted under their own names, and the longest of these: a worker's jobs are of whatever kind the queue has.
+/// Largest number and length in bytes of kinds with a label of their own. The kinds of a worker's jobs come from the
+/// queue.
 const KINDS: usize = 32;
 const KIND_BYTES: usize = 32;
-/// What the others are counted under.
+/// The label of all other kinds.
 const OTHER: &str = "other";
 
-/// A label: its name and its value.
 type Label = [(&'static str, String); 1];
 
-/// A number that is not always known: it has no value then. Clones are the same.
+/// A gauge without a value while its number is unknown. Clones share one value.
 #[derive(Clone, Debug, Default)]
 struct Known(Arc<Mutex<Option<i64>>>);
 
@@ -46,11 +46,12 @@ impl EncodeMetric for Known {
     }
 }
 
-/// Tasks by kind and state, their seconds and bytes by kind, and the depth of queues.
+/// Counts tasks by kind and state, their seconds and bytes by kind, and the tasks and workers of a queue.
 ///
-/// Clones count together. The registry, and with it the address under which all is read, belongs to the caller. An attempt is
-/// [`Self::started`] and ends as [`Self::done`], [`Self::retried`] or [`Self::failed`], so that the gauge of running
-/// tasks is right at any time. After 32 kinds, and of names beyond 32 bytes, all are `other`: memory does not grow with what is counted.
+/// Clones share their counts. The registry belongs to the caller, who also publishes it. The caller
+/// reports each attempt with [`Self::started`], and its end with one of [`Self::done`], [`Self::retried`],
+/// [`Self::failed`] and [`Self::dropped`], so the gauge of running tasks is always correct. Memory is bounded: kinds
+/// after the first 32, and kinds longer than 32 bytes, share the label `other`.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     kinds: Arc<Mutex<BTreeSet<String>>>,
@@ -68,9 +69,9 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Metrics that start at zero, in `registry`, with names that start with `evergrove_`.
+    /// Registers metrics that start at zero in `registry`. Their names begin with `evergrove_`.
     pub fn new(registry: &mut Registry) -> Self {
-        // From milliseconds, as native tasks take, to minutes.
+        // From one millisecond, for native tasks, to minutes.
         let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
         let made = Self {
             kinds: Arc::default(),
@@ -108,7 +109,7 @@ impl Metrics {
         self.running.get_or_create(&self.of_kind(kind)).inc();
     }
 
-    /// An attempt ends with a result of so many bytes, which is stored.
+    /// An attempt ends with a stored result of `bytes` bytes.
     pub fn done(&self, kind: &str, took: Duration, bytes: usize) {
         let label = self.of_kind(kind);
         self.running.get_or_create(&label).dec();
@@ -117,57 +118,58 @@ impl Metrics {
         self.bytes.get_or_create(&label).inc_by(bytes as u64);
     }
 
-    /// An attempt ends without a result, and there will be another.
+    /// An attempt ends without a result, and another attempt follows.
     pub fn retried(&self, kind: &str) {
         self.running.get_or_create(&self.of_kind(kind)).dec();
         self.retried.get_or_create(&self.of_kind(kind)).inc();
     }
 
-    /// An attempt ends without a result, and it was the last.
+    /// The last attempt at a task ends without a result.
     pub fn failed(&self, kind: &str) {
         self.running.get_or_create(&self.of_kind(kind)).dec();
         self.failed.get_or_create(&self.of_kind(kind)).inc();
     }
 
-    /// An attempt ends that does not count: its run was stopped, or it was put off.
+    /// An attempt ends and is not counted: its run was stopped, or the task was postponed.
     pub fn dropped(&self, kind: &str) {
         self.running.get_or_create(&self.of_kind(kind)).dec();
     }
 
-    /// So many tasks had their result before the run.
+    /// `tasks` tasks had a result before the run.
     pub fn skipped(&self, tasks: usize) {
         self.skipped.inc_by(tasks as u64);
     }
 
-    /// So many tasks were taken from workers that are gone.
+    /// `tasks` tasks were taken from workers that stopped responding.
     pub fn stalled(&self, tasks: usize) {
         self.stalled.inc_by(tasks as u64);
     }
 
-    /// So many tasks are in this state of the queue now.
+    /// The queue now has `tasks` tasks in this state.
     pub fn queue(&self, state: &'static str, tasks: usize) {
         let tasks = i64::try_from(tasks).unwrap_or(i64::MAX);
         self.queue.get_or_create(&[("state", state.into())]).set(tasks);
     }
 
-    /// So many workers share the queue now.
+    /// `workers` workers now share the queue.
     pub fn workers(&self, workers: usize) {
         self.workers.set(Some(i64::try_from(workers).unwrap_or(i64::MAX)));
     }
 
-    /// Attempts that are under way.
+    /// Number of running attempts.
     pub fn running_now(&self) -> u64 {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let running = |kind: &String| self.running.get(&[("kind", kind.clone())]).map_or(0, |gauge| gauge.get());
         kinds.iter().map(|kind| u64::try_from(running(kind)).unwrap_or(0)).sum()
     }
 
-    /// Workers that share the queue; `None` without a queue, and where it does not answer.
+    /// Number of workers that share the queue. `None` without a queue, or if the queue does not answer.
     pub fn workers_now(&self) -> Option<u64> {
         self.workers.get().and_then(|workers| u64::try_from(workers).ok())
     }
 
-    /// The queue answers, or not: what it held and who shared it is unknown then, and not told.
+    /// Records whether the queue answers. If it does not, the numbers of its tasks and workers are unknown and have no
+    /// value.
     pub fn queue_up(&self, up: bool) {
         self.up.set(Some(up.into()));
         if !up {
@@ -176,9 +178,9 @@ impl Metrics {
         }
     }
 
-    /// The same label of a kind each time.
+    /// The label of a kind, which does not change later.
     fn of_kind(&self, kind: &str) -> Label {
-        // A kind is in the set or not, whatever panicked.
+        // A panic elsewhere does not damage the set: a kind is in it or not.
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let may_be_new = kinds.len() < KINDS && kind.len() <= KIND_BYTES;
         let own = kinds.contains(kind) || (may_be_new && kinds.insert(kind.into()));

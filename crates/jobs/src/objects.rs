@@ -1,4 +1,4 @@
-//! Results and payloads as objects, under their keys.
+//! Results and payloads as objects of an object store, named by their keys.
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -23,24 +23,24 @@ use crate::{Key, Put};
 const PROOFS: &str = "proofs";
 /// The folder of payloads.
 const PAYLOADS: &str = "payloads";
-/// Further attempts at a call to files, and to a store elsewhere.
+/// Number of repetitions of a failed call: for files, and for other stores.
 const RETRIES: [u32; 2] = [6, 9];
-/// Time before the first further attempt; it doubles with each.
+/// Pause before the first repetition. Each further pause is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(50);
-/// The largest object that is read: a payload or a proof is a small part of it.
+/// Size in bytes of the largest object that is read. Payloads and proofs are much smaller.
 const LARGEST: u64 = 64 << 20;
-/// Schemes of URLs.
+/// Accepted schemes of URLs.
 const SCHEMES: [&str; 10] = ["file", "memory", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
-/// Variables that may hold credentials and settings of object stores.
+/// Prefixes of environment variables with credentials and settings of object stores.
 const VARIABLES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
-/// An object store did not do what was asked of it.
+/// A call to an object store failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", place.display())]
 pub struct ObjectsError {
     /// The object or the store.
     pub place: PathBuf,
-    /// Why.
+    /// The cause.
     #[source]
     pub source: std::io::Error,
 }
@@ -48,16 +48,17 @@ pub struct ObjectsError {
 /// A stored object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// What it is stored under.
+    /// The key under which it is stored.
     pub key: Key,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Objects `proofs/<key>` or `payloads/<run>/<key>`, each of them whole or not there. Clones share one store.
+/// Objects `proofs/<key>` or `payloads/<run>/<key>`. Each object is stored as a whole or not at all. Clones share one
+/// store.
 ///
-/// Calls block, and must not be made on a thread that drives an asynchronous runtime. Those to a store that was opened by its
-/// URL are tried again with growing pauses, 3 s in all for files and 25 s for others, unless the answer is final.
+/// Calls block. Do not make them on a thread that drives an asynchronous runtime. If the store was opened by its URL,
+/// calls with transient errors are repeated with growing pauses, for 3 s in all with files and 25 s with other stores.
 #[derive(Clone)]
 pub struct Objects {
     shared: Arc<Shared>,
@@ -69,13 +70,13 @@ struct Shared {
     /// Where the objects are, for messages.
     place: PathBuf,
     retries: u32,
-    /// Drives the connections to a store elsewhere; `None` after the last use, and where calls need none.
+    /// Drives the connections to a remote store. `None` if calls need no runtime, and while the value is dropped.
     runtime: Option<Runtime>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The last clone may be dropped on a thread that must not wait.
+        // The last clone may be dropped on a thread that must not block.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -89,20 +90,20 @@ impl std::fmt::Debug for Objects {
 }
 
 impl Objects {
-    /// Results in a local directory, which is created. A write goes to a temporary name, is synced and takes its place in
-    /// one step.
+    /// Results in a local directory, which is created. A write goes to a temporary file, which is synced and then
+    /// renamed in one step.
     ///
     /// # Errors
-    /// When the directory can not be made.
+    /// If the directory cannot be created.
     pub fn local(place: PathBuf) -> Result<Self, ObjectsError> {
         let store = directory(&place)?.with_fsync(true);
         Ok(Self::at_hand(Arc::new(store), place))
     }
 
-    /// Results wherever `store` keeps them; `place` names it in messages.
+    /// Results in `store`. Messages call the store `place`.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system does not start a thread.
     pub fn new(store: Arc<dyn ObjectStore>, place: impl Into<PathBuf>) -> Result<Self, ObjectsError> {
         let place = place.into();
         let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("objects").enable_all().build();
@@ -110,21 +111,21 @@ impl Objects {
         Ok(Self { shared: Arc::new(Shared { store, place, retries: 0, runtime }), folder: PROOFS.into() })
     }
 
-    /// Results in files or in memory: calls are done on the thread that makes them, which costs no change of threads.
+    /// Results in files or in memory. Calls run on the calling thread, without a runtime.
     fn at_hand(store: Arc<dyn ObjectStore>, place: PathBuf) -> Self {
         Self { shared: Arc::new(Shared { store, place, retries: 0, runtime: None }), folder: PROOFS.into() }
     }
 
     /// Results at a URL: `file:///DIR`, `memory:///`, and with the feature `cloud` `s3://BUCKET/PREFIX`, `gs://..` and
-    /// `az://..`. Credentials and settings are those of `variables` whose names begin with `AWS_`, `GOOGLE_` or `AZURE_`:
-    /// give the process's environment.
+    /// `az://..`. Pass the process's environment as `variables`: only names that begin with `AWS_`, `GOOGLE_` or
+    /// `AZURE_` are used, for credentials and settings.
     ///
-    /// A file is not synced here: whoever reads an object judges it.
+    /// Files are not synced. A reader must check the objects that it reads.
     ///
     /// # Errors
-    /// When the URL is not of these kinds, or the store's settings are incomplete.
+    /// If the URL has another scheme, or the store's settings are incomplete.
     pub fn open(url: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ObjectsError> {
-        // What follows may hold a secret, and is not shown.
+        // The rest of the URL may contain a secret and is not shown.
         let shown = if url.contains(['@', '?', '#']) {
             url.split(['/', '@', '?', '#']).next().unwrap_or_default()
         } else {
@@ -139,7 +140,7 @@ impl Objects {
         if !SCHEMES.contains(&parsed.scheme()) {
             return Err(invalid("its scheme is none of file, memory, s3, gs and az".into()));
         }
-        // Azure's URLs name the account where others have a user.
+        // URLs of Azure have the account in the place of the user.
         let user =
             !parsed.username().is_empty() && !matches!(parsed.scheme(), "az" | "azure" | "adl" | "abfs" | "abfss");
         if user || parsed.password().is_some() || parsed.query().is_some() || parsed.fragment().is_some() {
@@ -162,16 +163,17 @@ impl Objects {
         }
     }
 
-    /// Tries a call that fails up to `retries` times more.
+    /// Sets how often a failed call is repeated.
     ///
     /// # Panics
-    /// When the store has clones already.
+    /// If the store already has clones.
     pub fn with_retries(mut self, retries: u32) -> Self {
         Arc::get_mut(&mut self.shared).expect("set before the store is shared").retries = retries;
         self
     }
 
-    /// The payloads of a run in the same store, many in one object, under the BLAKE3 hashes of these.
+    /// The payloads of a run in the same store, many in one object. The key of an object is the BLAKE3 hash of its
+    /// bytes.
     pub fn payloads(&self, run: &str) -> Self {
         Self { shared: self.shared.clone(), folder: format!("{PAYLOADS}/{run}") }
     }
@@ -181,11 +183,11 @@ impl Objects {
         self.shared.place.join(&self.folder).join(key.to_string())
     }
 
-    /// The object under `key`, `None` when there is none. One that is larger than any proof or payload is given as empty: whoever judges what
-    /// it reads finds it damaged, and heals it.
+    /// The object under `key`, or `None` if it does not exist. An object above 64 MiB, which is larger than any proof
+    /// or payload, is returned as empty bytes: callers check what they read, so they find it damaged and replace it.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store does not answer.
     pub fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, ObjectsError> {
         let path = self.path(key);
         let read = self.persist(async || match self.shared.store.get(&path).await {
@@ -197,10 +199,11 @@ impl Objects {
         read.map_err(failed(self.place(key)))
     }
 
-    /// The `length` bytes from `offset` on of the object under `key`, fewer where it ends before; `None` when there is none.
+    /// Bytes `offset` to `offset + length` of the object under `key`, or fewer if the object ends before. `None` if the
+    /// object does not exist.
     ///
     /// # Errors
-    /// When the store does not answer, and when the part is larger than an object may be.
+    /// If the store does not answer, or if `length` is above 64 MiB.
     pub fn get_part(&self, key: &Key, offset: u64, length: u64) -> Result<Option<Vec<u8>>, ObjectsError> {
         let path = self.path(key);
         let read = self.persist(async || {
@@ -220,10 +223,10 @@ impl Objects {
         read.map_err(failed(self.place(key)))
     }
 
-    /// True when there is an object under `key`.
+    /// True if there is an object under `key`.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store does not answer.
     pub fn exists(&self, key: &Key) -> Result<bool, ObjectsError> {
         let path = self.path(key);
         let look = self.persist(async || match self.shared.store.head(&path).await {
@@ -234,18 +237,18 @@ impl Objects {
         look.map_err(failed(self.place(key)))
     }
 
-    /// Stores `bytes` under `key` unless an object is there.
+    /// Stores `bytes` under `key`, unless the key already has an object.
     ///
     /// # Errors
-    /// When the store does not take them, and when they are more than an object may have (64 MiB).
+    /// If the store does not accept the bytes, or if they are more than 64 MiB.
     pub fn put(&self, key: &Key, bytes: &[u8]) -> Result<Put, ObjectsError> {
         self.write(key, bytes, PutMode::Create)
     }
 
-    /// Stores `bytes` under `key`, in the place of what is there: for keys that say what the bytes are.
+    /// Stores `bytes` under `key` and replaces an existing object. For keys that are hashes of their bytes.
     ///
     /// # Errors
-    /// As of [`Self::put`].
+    /// The errors of [`Self::put`].
     pub fn replace(&self, key: &Key, bytes: &[u8]) -> Result<(), ObjectsError> {
         self.write(key, bytes, PutMode::Overwrite).map(drop)
     }
@@ -267,10 +270,10 @@ impl Objects {
         write.map_err(failed(self.place(key)))
     }
 
-    /// Takes every object of the folder away. Memory is that of some thousand names.
+    /// Deletes every object of the folder. Keeps some thousand names in memory.
     ///
     /// # Errors
-    /// When the store does not do it; some objects may be gone then.
+    /// If the store fails. Some objects may be deleted by then.
     pub fn clear(&self) -> Result<(), ObjectsError> {
         let folder = ObjectPath::from(self.folder.as_str());
         let clear = self.persist(async || {
@@ -285,15 +288,15 @@ impl Objects {
             Ok(())
         });
         let place = self.shared.place.join(&self.folder);
-        // Of files an empty directory is left; elsewhere there is none.
+        // Files leave an empty directory. Other stores have no directory to remove.
         let _ = std::fs::remove_dir(&place);
         clear.map_err(failed(place))
     }
 
-    /// Takes the object under `key` away, if there is one.
+    /// Deletes the object under `key`, if it exists.
     ///
     /// # Errors
-    /// When the store does not do it.
+    /// If the store does not delete it.
     pub fn delete(&self, key: &Key) -> Result<(), ObjectsError> {
         let path = self.path(key);
         let delete = self.persist(async || match self.shared.store.delete(&path).await {
@@ -303,7 +306,7 @@ impl Objects {
         delete.map_err(failed(self.place(key)))
     }
 
-    /// Files of writes to the local directory `place` that never ended.
+    /// Files of unfinished writes, if `place` is the local directory of this store.
     pub fn staged(&self, place: &Path) -> Vec<PathBuf> {
         if place != self.shared.place {
             return Vec::new();
@@ -316,10 +319,10 @@ impl Objects {
         entries.flatten().map(|e| e.path()).filter(staged).collect()
     }
 
-    /// Every object of the folder, and the names of those that are not named by a key.
+    /// Every object of the folder, and the names of objects whose name is not a key.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store does not answer.
     pub fn list(&self) -> Result<(Vec<Object>, Vec<String>), ObjectsError> {
         let folder = ObjectPath::from(self.folder.as_str());
         let list = self.persist(async || self.shared.store.list_with_delimiter(Some(&folder)).await);
@@ -340,7 +343,7 @@ impl Objects {
         ObjectPath::from(format!("{}/{key}", self.folder))
     }
 
-    /// Makes a call until it succeeds, fails for good, or has used up its attempts.
+    /// Makes a call until it succeeds, fails with a final error, or has used all attempts.
     fn persist<T>(&self, mut call: impl AsyncFnMut() -> object_store::Result<T>) -> object_store::Result<T> {
         let mut make = || match &self.shared.runtime {
             Some(runtime) => runtime.block_on(call()),
@@ -358,7 +361,7 @@ impl Objects {
     }
 }
 
-/// Wakes the thread that waits.
+/// Wakes a thread that is parked in [`block_on`].
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -367,7 +370,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The outcome of a call that no runtime has to drive.
+/// Runs a call that needs no runtime, on this thread.
 fn block_on<T>(call: impl Future<Output = T>) -> T {
     let (mut call, waker) = (pin!(call), Waker::from(Arc::new(Unpark(thread::current()))));
     let mut context = Context::from_waker(&waker);
@@ -379,7 +382,7 @@ fn block_on<T>(call: impl Future<Output = T>) -> T {
     }
 }
 
-/// The store at a URL of a cloud, which makes each call once: [`Objects`] tries again.
+/// The store at a URL of a cloud. The store itself makes each call once; [`Objects`] repeats calls.
 #[cfg(feature = "cloud")]
 fn elsewhere(
     url: &Url,
@@ -390,7 +393,7 @@ fn elsewhere(
     use object_store::gcp::GoogleCloudStorageBuilder;
     use object_store::prefix::PrefixStore;
     use object_store::{ObjectStoreScheme, RetryConfig};
-    /// A builder with its settings: names that it does not know are others'.
+    /// Builds a store. Variables that the builder does not know belong to other stores, and are ignored.
     macro_rules! build {
         ($builder:ty) => {{
             let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
@@ -412,7 +415,7 @@ fn elsewhere(
     Ok(Arc::new(PrefixStore::new(store, prefix)))
 }
 
-/// No store: this program knows files alone.
+/// Without the feature `cloud`, opening a remote store is an error.
 #[cfg(not(feature = "cloud"))]
 fn elsewhere(
     url: &Url,
@@ -421,18 +424,18 @@ fn elsewhere(
     object_store::parse_url_opts(url, variables).map(|(store, _)| Arc::from(store))
 }
 
-/// The files below `place`, which is created.
+/// The files below `place`. Creates the directory.
 fn directory(place: &Path) -> Result<LocalFileSystem, ObjectsError> {
     std::fs::create_dir_all(place).map_err(|source| ObjectsError { place: place.into(), source })?;
     LocalFileSystem::new_with_prefix(place).map_err(failed(place.into()))
 }
 
-/// True of errors that another attempt may not meet.
+/// True for errors that another attempt may avoid.
 fn may_pass(e: &object_store::Error) -> bool {
     matches!(e, object_store::Error::Generic { .. } | object_store::Error::JoinError { .. })
 }
 
-/// An error of the object store, with the I/O error at its root where there is one.
+/// An error of the object store. It takes over the kind of the I/O error that caused it, if there is one.
 fn failed(place: PathBuf) -> impl FnOnce(object_store::Error) -> ObjectsError {
     move |e| {
         let mut kind = std::io::ErrorKind::Other;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Key;
 
-/// What became of a result that was offered.
+/// The outcome of [`Results::put`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// It is stored now.
+    /// The offered result is stored.
     Stored,
-    /// Another result was there first, and stays.
+    /// The key already has a result, which is kept.
     AlreadyThere,
 }
 
@@ -18,7 +18,7 @@ pub enum Put {
 #[derive(Debug, thiserror::Error)]
 #[error("{context}: {source}")]
 pub struct ResultsError {
-    /// What was being done, with the key and where it is kept.
+    /// The operation that failed, with the key and the place of the store.
     pub context: String,
     /// The cause.
     #[source]
@@ -27,14 +27,16 @@ pub struct ResultsError {
 
 /// Results under their content keys.
 ///
-/// The laws: what `put` has stored is what every later `get` gives, byte for byte; of two results that are offered under
-/// one key the first stays; a result is either there whole or not there, whenever the process ends.
+/// The laws:
+/// - Every `get` after a `put` returns the stored bytes.
+/// - If two results are put under one key, the first one stays.
+/// - A result is stored as a whole or not at all, even if the process is killed.
 pub trait Results: Sync {
-    /// The result under `key`, `None` when there is none.
+    /// The result under `key`, or `None` if the store has none.
     fn get(&self, key: &Key) -> Result<Option<Arc<[u8]>>, ResultsError>;
-    /// Stores `bytes` under `key` unless a result is there.
+    /// Stores `bytes` under `key`, unless the key already has a result.
     fn put(&self, key: &Key, bytes: &Arc<[u8]>) -> Result<Put, ResultsError>;
-    /// True when a result is there. A store may judge it first, and answer `false` after taking a damaged one away.
+    /// True if the key has a result. A store may check the result first, delete a damaged one and return `false`.
     fn contains(&self, key: &Key) -> Result<bool, ResultsError>;
 }
 
@@ -43,7 +45,7 @@ pub trait Results: Sync {
 pub struct MemoryResults(Mutex<HashMap<Key, Arc<[u8]>>>);
 
 impl MemoryResults {
-    /// No results.
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,18 +55,18 @@ impl MemoryResults {
         self.lock().len()
     }
 
-    /// True when there is no result.
+    /// True if the store is empty.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Takes a result away and says whether it was there.
+    /// Removes a result. Returns whether the key had one.
     pub fn remove(&self, key: &Key) -> bool {
         self.lock().remove(key).is_some()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Arc<[u8]>>> {
-        // Each method leaves the map whole, so that a panic elsewhere does not spoil it.
+        // A panic elsewhere does not damage the map: each method leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
-//! The cryptography of connections.
+//! The TLS provider of connections.
 
-/// Makes ring the process's provider of TLS, unless the process has chosen one.
+/// Makes ring the TLS provider of the process, unless the process already has one.
 pub(crate) fn install() {
-    // An error says that there is a provider already.
+    // An error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,4 +1,4 @@
-//! An observer for programs that run for long: metrics, and a span of every attempt.
+//! An observer for long-running programs: metrics, and a span for every attempt.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,10 +9,11 @@ use tracing::{Span, field, info_span};
 use crate::metrics::Metrics;
 use crate::{Event, Observer, TaskId};
 
-/// Tells metrics and `tracing` what happens in one run.
+/// Reports the events of one run to metrics and `tracing`.
 ///
-/// A span `task` lasts from the start of an attempt to its end, as the engine tells them, with the fields `kind`, `key`,
-/// `attempt`, `outcome` (`done`, `retried`, `postponed`, `failed`) and `bytes`; its parent is the span in which the watch was made.
+/// A span `task` lasts from the start of an attempt to its end, as reported by the engine. Its fields are `kind`,
+/// `key`, `attempt`, `outcome` (`done`, `retried`, `postponed`, `failed`), `bytes` and `cause`. Its parent is the span
+/// in which [`Watch::new`] was called.
 #[derive(Debug)]
 pub struct Watch {
     metrics: Metrics,
@@ -28,7 +29,7 @@ struct Attempt {
 }
 
 impl Watch {
-    /// A watch over one run.
+    /// Watches one run.
     pub fn new(metrics: Metrics) -> Self {
         Self { metrics, run: Span::current(), attempts: RefCell::default() }
     }

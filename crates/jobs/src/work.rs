@@ -4,71 +4,75 @@ use std::sync::Arc;
 
 use crate::{Key, TaskFailure};
 
-/// A task as a worker elsewhere gets it.
+/// A task, as a worker in another process receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What the result is stored under.
+    /// The key under which the result is stored.
     pub key: Key,
     /// The task's kind.
     pub kind: String,
-    /// What [`Runner::payload`](crate::Runner::payload) gave: all that the result depends on beside the inputs.
+    /// Bytes from [`Runner::payload`](crate::Runner::payload): everything that the result depends on, except the
+    /// inputs.
     pub payload: Vec<u8>,
-    /// What the results that it needs are stored under, in their order, as the queue has it. Whoever writes to the queue can put
-    /// other keys here, and any number: [`Work::admit`] knows by the payload what they have to be.
+    /// Keys of the inputs, in the order of the task, as read from the queue. Anyone who can write to the queue can put
+    /// other keys here, in any number. [`Work::admit`] compares them with the payload.
     pub inputs: Vec<Key>,
 }
 
-/// Does the work of jobs, in a worker.
+/// Does jobs in a worker.
 ///
-/// Called on several threads at once. Trusts neither the payload nor what is stored.
+/// Called on several threads at once. Trusts neither the payload nor stored objects.
 pub trait Work: Send + Sync {
-    /// Accepts `job` by its payload alone, before anything else that it names is read: its [`Job::inputs`] have to be those that the
-    /// payload asks for. So the payload bounds what a worker loads, and not whoever writes to the queue.
+    /// Accepts `job` by its payload, before any other object that the job names is read. [`Job::inputs`] must be the
+    /// inputs that the payload asks for. So the payload, not the queue, bounds what a worker loads.
     ///
     /// # Errors
-    /// [`TaskFailure`] that says why not, with `retry` where another worker may be fit for it.
+    /// [`TaskFailure`] with the reason, and with `retry` if another worker may be able to do the job.
     fn admit(&self, job: &Job) -> Result<(), TaskFailure>;
 
-    /// The result of a job that [`Self::admit`] accepts, given the results of what its task needs in their order.
+    /// The result of a job that [`Self::admit`] accepts, from the results that its task needs, in the order of
+    /// [`Job::inputs`].
     ///
-    /// Finds a bad input before it uses it, and says so by an error that is a [`BadInput`].
+    /// Checks each input before using it. The error of an invalid input is a [`BadInput`].
     ///
     /// # Errors
-    /// [`TaskFailure`], with `retry` where another attempt, maybe by another worker, may succeed.
+    /// [`TaskFailure`], with `retry` if another attempt may succeed, possibly by another worker.
     fn execute(&self, job: &Job, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure>;
 
-    /// Accepts `bytes` if they are a result of `job`, which [`Self::admit`] accepts: whether a stored result may be taken for done.
+    /// Accepts `bytes` if they are a result of `job`, which [`Self::admit`] accepts. The worker then does not make the
+    /// result again.
     ///
     /// # Errors
-    /// [`TaskFailure`] that says why not: a [`BadResult`] where the bytes are judged and bad, and only then. After that they are
-    /// taken away.
+    /// [`TaskFailure`] with the reason. It is a [`BadResult`] only if the bytes were judged and are invalid; the worker
+    /// then deletes them.
     fn check(&self, job: &Job, bytes: &[u8]) -> Result<(), TaskFailure>;
 }
 
-/// A stored result is not one of the job.
+/// A stored result is not a valid result of the job.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored result is not accepted: {reason}")]
 pub struct BadResult {
-    /// Why.
+    /// The cause.
     pub reason: String,
 }
 
-/// A worker can not do the work that it was given, and another may: it has another version, other keys, or not what the job asks for. As
-/// the error of a [`TaskFailure::transient`] it puts the job off, for a time, and costs no attempt.
+/// A worker cannot do a job, but another worker may: this one has another version, has other keys, or lacks something
+/// that the job needs. As the error of a [`TaskFailure::transient`] it postpones the job for a limited time without
+/// counting an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Unfit {
-    /// Why.
+    /// The cause.
     pub reason: String,
 }
 
-/// An input is not what the job's task needs: it was damaged, or made by somebody who should not be trusted. Whoever keeps it
-/// takes it away and has it made again.
+/// An input is not the one that the job's task needs: it is damaged, or an untrusted party made it. The worker deletes
+/// the input, and the leader has it made again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("input {index} is not accepted: {reason}")]
 pub struct BadInput {
     /// Its place among the job's inputs.
     pub index: usize,
-    /// Why.
+    /// The cause.
     pub reason: String,
 }

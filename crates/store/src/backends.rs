@@ -1,4 +1,4 @@
-//! The backends that a program has.
+//! The backends of a program.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,9 +16,10 @@ struct Entry {
     made: Mutex<Option<Arc<dyn RecursionBackend>>>,
 }
 
-/// The backends that a program has, by scheme, application, name, profile and height class.
+/// The backends of a program, by scheme, application, name, profile and height class.
 ///
-/// A backend is made when it is first needed, so that a program may register all of them and pay for the circuits of one.
+/// A backend is made when it is first needed. So a program can register all backends, and only builds the circuits that
+/// it uses.
 #[derive(Default)]
 pub struct Backends(Vec<Entry>);
 
@@ -28,7 +29,7 @@ impl Backends {
         Self::default()
     }
 
-    /// Adds a backend that `make` makes when it is first needed. Takes the place of an earlier one with the same choice and
+    /// Adds a backend that `make` returns when it is first needed. Replaces an earlier backend with the same choice and
     /// class.
     pub fn register(
         &mut self,
@@ -39,13 +40,13 @@ impl Backends {
         self.0.push(Entry { spec, make: Box::new(make), made: Mutex::default() });
     }
 
-    /// Adds a backend that is made already.
+    /// Adds a backend that is already made.
     pub fn add(&mut self, backend: Arc<dyn RecursionBackend>) {
         let spec = backend.spec().clone();
         self.register(spec, move || Ok(backend.clone()));
     }
 
-    /// The specification of a backend. Builds nothing.
+    /// The specification of a backend. Does not make the backend.
     ///
     /// # Errors
     /// [`Error::UnknownBackend`], [`Error::UnknownApp`].
@@ -53,11 +54,11 @@ impl Backends {
         self.entry(choice, class).map(|e| &e.spec)
     }
 
-    /// The backend, made if it has not been made.
+    /// The backend. Makes it on the first call.
     ///
     /// # Errors
-    /// [`Error::UnknownBackend`], [`Error::UnknownApp`]; [`Error::Backend`] when it cannot be made or is not what it was
-    /// registered as.
+    /// [`Error::UnknownBackend`], [`Error::UnknownApp`]; [`Error::Backend`] if it cannot be made, or if it does not
+    /// have the registered specification.
     pub fn get(&self, choice: &BackendChoice, class: HeightClass) -> Result<Arc<dyn RecursionBackend>, Error> {
         self.entry(choice, class)?.get()
     }

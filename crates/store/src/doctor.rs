@@ -1,4 +1,4 @@
-//! Looking for damage, repairing nothing.
+//! Searching a store for damage, without repairs.
 
 use std::collections::HashSet;
 
@@ -14,55 +14,55 @@ use crate::prove::node_proof;
 use crate::store::{View, split_slot};
 use crate::{Backends, Error, Store, proof_key};
 
-/// Something is not as it should be.
+/// Something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// What is wrong.
     pub what: String,
-    /// What puts it right.
+    /// The remedy.
     pub repair: Repair,
 }
 
-/// What puts a finding right.
+/// The remedy for a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repair {
-    /// Nothing is left to do: the database has repaired itself.
+    /// Nothing to do: the database has repaired itself.
     Done,
-    /// A copy of the store from before, or a new store of the table.
+    /// Using an earlier copy of the store, or making a new store of the table.
     Restore,
     /// Proving the batch again.
     Prove,
-    /// Deleting the file, and proving the batches again that use it.
+    /// Deleting the file, then proving again every batch that uses it.
     Delete,
     /// Moving the file out of the store.
     Move,
 }
 
-/// What [`Store::doctor`] has looked at and found.
+/// What [`Store::doctor`] has checked and found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DoctorReport {
-    /// Epochs whose root was computed from its pages.
+    /// Epochs whose pages were compared with their commitment's root.
     pub epochs: usize,
     /// Pages of the current epoch whose nodes were hashed again.
     pub pages: usize,
     /// Slots whose row, value and leaf were compared.
     pub slots: u64,
-    /// Batches.
+    /// Number of batches.
     pub batches: usize,
     /// Proofs that were decoded and verified.
     pub proofs: usize,
-    /// Proofs that were decoded and not verified, for want of their backend.
+    /// Proofs that were decoded but not verified, because their backend is missing.
     pub unverified: usize,
-    /// Proofs that no batch refers to: [`Store::prune`] takes them away.
+    /// Proofs that no batch refers to. [`Store::prune`] deletes them.
     pub orphans: Vec<Key>,
-    /// Files that interrupted commands have left: [`Store::prune`] takes them away.
+    /// Files of interrupted commands. [`Store::prune`] deletes them.
     pub leftovers: Vec<String>,
     /// What is wrong.
     pub findings: Vec<Finding>,
 }
 
 impl DoctorReport {
-    /// True when nothing is wrong; orphans and leftovers are not.
+    /// True if nothing is wrong. Orphans and leftovers are harmless.
     pub fn healthy(&self) -> bool {
         self.findings.is_empty()
     }
@@ -76,26 +76,27 @@ impl DoctorReport {
     }
 }
 
-/// Slots that are looked at together, on all cores.
+/// Slots that are checked together, on all cores.
 const SLOTS_AT_ONCE: usize = 1 << 13;
 
 impl Store {
-    /// Looks at everything: the database's checksums, the root of every epoch, every page of the current epoch against its
-    /// parent and children, every slot's row against its value and its leaf, every batch, and every stored proof. Repairs
-    /// nothing, except that the database may repair its own bookkeeping, which is then a finding.
+    /// Checks everything: the database's checksums, the root of every epoch, every page of the current epoch against
+    /// its parent and children, every slot's row against its value and leaf, every batch, and every stored proof.
+    /// Repairs nothing. Only the database may repair its own bookkeeping, which is then a finding.
     ///
-    /// Reads the whole store; takes about 2 permutations per filled slot, and one verification per proof.
+    /// Reads the whole store. Takes about 2 permutations per filled slot and one verification per proof.
     ///
     /// # Errors
-    /// Only when the store can not be read at all; damage is a finding.
+    /// If the store cannot be read at all. Damage is a finding, not an error.
     pub fn doctor(&mut self, backends: &Backends) -> Result<DoctorReport, Error> {
         self.doctor_watched(backends, &mut |_, _| ())
     }
 
-    /// [`Store::doctor`] that says before each proof how many of all it has looked at: they take most of the time.
+    /// As [`Store::doctor`]. Before each proof, calls `looked` with the number of proofs checked so far and the number
+    /// of all proofs: proofs take most of the time.
     ///
     /// # Errors
-    /// As [`Store::doctor`].
+    /// Those of [`Store::doctor`].
     pub fn doctor_watched(
         &mut self,
         backends: &Backends,
@@ -120,7 +121,7 @@ impl Store {
         Ok(report)
     }
 
-    /// The first thing that is wrong with the epochs, the pages and the rows, if anything is.
+    /// The first damage of the epochs, the pages and the rows, if any.
     pub(crate) fn check_content(&self) -> Result<Option<String>, Error> {
         let mut report = DoctorReport::default();
         self.check_epochs(&mut report)?;
@@ -207,11 +208,12 @@ impl Store {
     }
 }
 
-/// Whether a stored proof was verified, for want of its backend not, or is not what its name says.
+/// `Ok(true)` if a stored proof was verified, `Ok(false)` if its backend is missing, an error if it is not the proof of
+/// its key.
 fn judge(key: &Key, bytes: &[u8], backends: &Backends) -> Result<bool, String> {
     let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
     let scheme = file.scheme.parse().map_err(|e: UnknownScheme| e.to_string())?;
-    // The parameters of an application are not in its proofs: they come with its backend.
+    // A proof does not contain the parameters of its application. They come with its backend.
     let known = backends.spec_of(&file, scheme).filter(|known| known.id() == file.backend);
     let named = match known {
         Some(known) => known.clone(),
@@ -252,8 +254,8 @@ fn check_tree(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hashes a page again: each node is that of its children, its root that of the page above, and each bottom node has a page
-/// below it.
+/// Hashes a page again: each node is the hash of its children, the root is the node of the page above, and each bottom
+/// node has a page below it.
 fn check_page(view: &View, vector: &Vector<&View>, id: PageId, page: &Page) -> Result<(), String> {
     let height = vector.height();
     let low = PAGE_LEVELS * id.tier;
@@ -333,7 +335,7 @@ fn check_slots(view: &View, report: &mut DoctorReport) -> Result<(), Error> {
     Ok(())
 }
 
-/// Compares a slot's row with its value, and the value with its leaf.
+/// Compares the row of a slot with its value, and the value with its leaf.
 fn check_slot(view: &View, vector: &Vector<&View>, index: u64, bytes: &[u8]) -> Result<(), String> {
     let (value, row) = split_slot(bytes).ok_or_else(|| format!("slot {index} holds no value"))?;
     let schema = view.schema();

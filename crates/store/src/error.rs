@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of this crate.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use evergrove_commit::{BackendError, StoreError, VectorError};
 use evergrove_jobs::RunError;
 use evergrove_verifier::{AppId, HEIGHT_MAX, HeightClass, Profile, Scheme};
 
-/// Who has to act on an error. The numbers are the exit codes of the command line; as text a class is its name in lower
-/// case.
+/// Who must act on an error. The numbers are the exit codes of the command line. The text of a class is its name in
+/// lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
     /// A verifier refused.
     Refused = 1,
     /// Bad input or a wrong argument.
     Usage = 2,
-    /// The store is locked, of another version, damaged or not there.
+    /// The store is locked, has another version, is damaged, or is missing.
     Store = 3,
     /// A proof could not be made.
     Proving = 4,
@@ -36,33 +36,32 @@ impl fmt::Display for ErrorClass {
     }
 }
 
-/// An error of this crate. [`Error::class`] sorts them.
+/// An error of this crate. [`Error::class`] groups errors.
 ///
-/// The text says what is wrong with which value. What to do about it depends on the program around: the command line adds
-/// that in terms of its flags.
+/// The text says what is wrong with which value. The program adds the remedy; the command line names its flags.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An index lies outside the vector.
+    /// An index is outside the vector.
     #[error("index {index} is outside the vector of 2^{height} slots")]
     OutOfRange {
         /// The index.
         index: u64,
-        /// H.
+        /// Height H of the vector.
         height: u8,
     },
-    /// No vector has such an index.
+    /// The index is too high for every vector.
     #[error("index {0} is beyond 2^{HEIGHT_MAX} slots, the size of the largest vector")]
     TooHigh(u64),
     /// The height is not from 1 to 40.
     #[error("invalid height {0}: expected 1 to {HEIGHT_MAX}")]
     Height(u8),
-    /// A key that a request cannot have.
+    /// The key of a request is invalid.
     #[error("the key {0:?} of a request is not 1 to 128 visible ASCII characters")]
     RequestKey(String),
-    /// A request with this key is part of an epoch already.
+    /// An epoch already contains a request with this key.
     #[error("a request with the key {0:?} was made before")]
     Repeated(String),
-    /// One index is given twice.
+    /// An index is given twice.
     #[error("duplicate index {0}")]
     Duplicate(u64),
     /// A row does not fit the schema.
@@ -70,33 +69,33 @@ pub enum Error {
     Row {
         /// Its index.
         index: u64,
-        /// How it does not fit.
+        /// The mismatch.
         #[source]
         source: RowError,
     },
-    /// The source of rows failed; it says where and why.
+    /// The source of rows failed. Its error says where and why.
     #[error("{0}")]
     Input(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A slot is empty that should hold a row.
+    /// A slot that should contain a row is empty.
     #[error("slot {index} is empty{}", in_batch(.batch))]
     EmptySlot {
         /// The slot.
         index: u64,
-        /// The batch that was to hold it.
+        /// The batch that should contain it.
         batch: Option<String>,
     },
     /// A batch would have no members.
     #[error("batch {0:?} would have no members")]
     EmptyBatch(String),
-    /// There is no such batch.
+    /// The batch does not exist.
     #[error("unknown batch {name:?}: {}", known_batches(.known))]
     UnknownBatch {
         /// The name.
         name: String,
-        /// The batches that there are.
+        /// The existing batches.
         known: Vec<String>,
     },
-    /// The batch has other members.
+    /// The batch exists with other members.
     #[error("batch {name:?} already exists: its {len} members are not the given ones")]
     BatchExists {
         /// The name.
@@ -104,20 +103,20 @@ pub enum Error {
         /// Its number of members.
         len: u64,
     },
-    /// The name is no batch name.
+    /// The name is not valid for a batch.
     #[error(
         "invalid batch name {0:?}: expected 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', with a letter or digit first"
     )]
     BatchName(String),
-    /// A slot is to be emptied that batches hold.
+    /// A slot to be emptied is in a batch.
     #[error("slot {index} cannot be emptied: it is in batch {batch:?}")]
     InBatch {
         /// The slot.
         index: u64,
-        /// A batch that holds it.
+        /// A batch that contains it.
         batch: String,
     },
-    /// An index is to join a batch that it is in.
+    /// An index to be added to a batch is already a member.
     #[error("index {index} is already in batch {batch:?}")]
     AlreadyMember {
         /// The index.
@@ -125,7 +124,7 @@ pub enum Error {
         /// The batch.
         batch: String,
     },
-    /// An index is to leave a batch that it is not in.
+    /// An index to be removed from a batch is not a member.
     #[error("index {index} is not in batch {batch:?}")]
     NotMember {
         /// The index.
@@ -160,23 +159,23 @@ pub enum Error {
         name: String,
         /// Where the proof was stored.
         place: PathBuf,
-        /// True when something else is there.
+        /// True if an object exists at this place, but is damaged.
         found: bool,
     },
     /// The epoch is not kept.
     #[error("unknown epoch {epoch}: the store has epochs {oldest} to {newest}")]
     UnknownEpoch {
-        /// The epoch asked for.
+        /// The requested epoch.
         epoch: u64,
-        /// The oldest that can be read.
+        /// The oldest epoch that can be read.
         oldest: u64,
-        /// The current one.
+        /// The current epoch.
         newest: u64,
     },
-    /// Pruning would keep nothing.
+    /// Pruning would remove every epoch.
     #[error("the current epoch cannot be pruned")]
     KeepNothing,
-    /// No such backend is registered.
+    /// The backend is not registered.
     #[error("unknown backend {name:?} for scheme {scheme}, profile {profile} and heights up to {}; known backends: {}", class.height_max(), known.join(", "))]
     UnknownBackend {
         /// The scheme.
@@ -187,10 +186,10 @@ pub enum Error {
         profile: Profile,
         /// The height class.
         class: HeightClass,
-        /// Names of the backends that there are.
+        /// The registered backends.
         known: Vec<String>,
     },
-    /// No backend of the application is registered.
+    /// No backend for the application is registered.
     #[error("unknown application {app} for scheme {scheme} and profile {profile}")]
     UnknownApp {
         /// The application.
@@ -200,31 +199,31 @@ pub enum Error {
         /// The profile.
         profile: Profile,
     },
-    /// The members of a batch over all rows are named.
+    /// A list of members was given for a batch over all rows.
     #[error("batch {0:?} covers all rows and takes no list of members")]
     AllRows(String),
-    /// The directory holds no store.
+    /// The directory does not contain a store.
     #[error("{} holds no store", .0.display())]
     NotAStore(PathBuf),
     /// The directory does not exist.
     #[error("{} does not exist", .0.display())]
     Missing(PathBuf),
-    /// The directory holds a store already.
+    /// The directory already contains a store.
     #[error("{} already holds a store", .0.display())]
     Exists(PathBuf),
-    /// The directory of a store that is to be restored has something in it.
+    /// The directory for a restored store is not empty.
     #[error("{} is not empty", .0.display())]
     NotEmpty(PathBuf),
-    /// A store was restored, and what was to be done after it got its place failed.
+    /// A store was restored to its directory, but a step after that failed.
     #[error("the store is restored in {}, but {source}", dir.display())]
     Restored {
         /// The store.
         dir: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<Error>,
     },
-    /// A backup is not what was written, or cannot be read.
+    /// A backup is invalid, or cannot be read.
     #[error("{0}")]
     Backup(#[from] crate::BackupError),
     /// Another process has the store open.
@@ -240,13 +239,13 @@ pub enum Error {
         /// Format of this program.
         known: u32,
     },
-    /// The store has format 1, that of version 0.1: it can be read, not written.
+    /// The store has format 1, that of version 0.1. It can be read but not written.
     #[error("the store in {} has format 1 of version 0.1, which can be read but not changed", .0.display())]
     OldFormat(PathBuf),
-    /// The store was opened to be read.
+    /// The store is open for reading only.
     #[error("the store in {} is open for reading alone", .0.display())]
     ReadOnly(PathBuf),
-    /// Something in the store is not what was written.
+    /// The store is damaged: a part of it is not what was written.
     #[error("the store in {} is damaged: {what}", dir.display())]
     Corrupt {
         /// The store.
@@ -259,7 +258,7 @@ pub enum Error {
     Proving {
         /// The batch.
         name: String,
-        /// The task that failed and why. What was proven is kept: a later run continues from there.
+        /// The failed task and the cause. Finished proofs are kept, and a later run continues from them.
         #[source]
         source: Box<RunError>,
     },
@@ -268,7 +267,7 @@ pub enum Error {
     Backend {
         /// Its name.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: BackendError,
     },
@@ -277,7 +276,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
@@ -290,7 +289,7 @@ impl From<evergrove_jobs::objects::ObjectsError> for Error {
 }
 
 impl Error {
-    /// Who has to act.
+    /// Who must act on the error.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NotAStore(_) | Self::Missing(_) | Self::Exists(_) | Self::NotEmpty(_) | Self::Locked(_) => {
@@ -311,7 +310,7 @@ impl Error {
         }
     }
 
-    /// True when there was no room on the disk: nothing is damaged, and the same succeeds once there is some.
+    /// True if the disk was full. Nothing is damaged, and the same call succeeds when there is free space.
     pub fn is_full(&self) -> bool {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let full = |e: &std::io::Error| matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge);
@@ -338,7 +337,7 @@ impl Error {
         Self::Corrupt { dir: dir.into(), what: what.into() }
     }
 
-    /// An error of the vector over the store in `dir`.
+    /// An error of the vector on the store in `dir`.
     pub(crate) fn vector(dir: &Path) -> impl Fn(VectorError) -> Self + '_ {
         move |e| match e {
             VectorError::Height(h) => Self::Height(h),
@@ -349,7 +348,7 @@ impl Error {
         }
     }
 
-    /// An error that went through the store's trait and is ours in most cases.
+    /// An error that passed through the trait of stores. Most of these are errors of this crate.
     pub(crate) fn store(dir: &Path) -> impl Fn(StoreError) -> Self + '_ {
         move |e| match e.source.downcast::<Self>() {
             Ok(own) => *own,

@@ -1,13 +1,14 @@
-//! Tables in files: csv, tsv, jsonl, parquet and raw 32-byte values, in and out.
+//! Tables in files: csv, tsv, jsonl, parquet and raw 32-byte values, for reading and writing.
 //!
-//! **What.** A [`Table`] is a file with a format, a schema (given or inferred) and a rule that gives every row its position;
-//! [`Table::rows`] streams `(position, Row)` pairs. [`parse_indices`] reads lists of positions, [`parse_record`] one row;
-//! [`TableWriter`] prints rows again.
+//! **What.** A [`Table`] is a file with a format, a schema (given or inferred) and a rule that gives every row its
+//! position. [`Table::rows`] streams `(position, Row)` pairs. [`parse_indices`] reads lists of positions,
+//! [`parse_record`] one row. [`TableWriter`] writes rows.
 //!
-//! **When.** Whenever rows or positions come from outside: commit, update, and the leaves that a verifier compares with.
-//! One record at a time is in memory; errors name the file, the line, the column, the value and the remedy.
+//! **When.** For rows or positions from outside: to commit or change a table, and for the leaves that a verifier
+//! compares. Keeps one record in memory at a time, or 1,024 rows of a parquet file. Errors name the file, the line, the
+//! column, the value and the remedy.
 //!
-//! **Neighbours.** [`evergrove_commit::schema`] says what a cell is; nothing here knows a store.
+//! **Neighbours.** [`evergrove_commit::schema`] defines cells. This module does not use a store.
 
 #[cfg(feature = "parquet")]
 mod columnar;
@@ -42,21 +43,21 @@ pub use rows::{Rows, json_row};
 pub use source::Source;
 pub use writer::{TableWriter, WriteError};
 
-/// The greatest number of bytes of one record: a stray quote can not swallow a file into memory.
+/// Size of the largest record in bytes. The limit keeps a stray quote from reading a whole file into memory.
 pub const MAX_RECORD_BYTES: u64 = 1 << 26;
 
-/// How a file holds a table.
+/// The format of a file with a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Comma-separated values with a header line (RFC 4180).
     Csv,
-    /// The same with tabs in the place of commas.
+    /// The same with tabs instead of commas.
     Tsv,
     /// One JSON object per line.
     Jsonl,
     /// Apache Parquet with flat columns. Needs the feature `parquet`.
     Parquet,
-    /// Values of 32 bytes, 4 little-endian field elements each, without header.
+    /// Values of 32 bytes, 4 little-endian field elements each, without a header.
     Raw,
 }
 
@@ -80,12 +81,12 @@ impl Format {
         Self::ALL.into_iter().find(|f| f.name() == name)
     }
 
-    /// The format that a file's extension suggests, or for a file of gzip the extension in front of `.gz`.
+    /// The format that a file's extension suggests. For a gzip file, the extension before `.gz` counts.
     pub fn from_path(path: &Path) -> Option<Self> {
         let extension = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
         let last = extension(path)?;
         if last == "gz" {
-            // Parquet files have compression of their own, and are not read from their beginning to their end.
+            // Parquet files have their own compression, and are not read from start to end.
             let inner = Self::from_path(Path::new(path.file_stem()?));
             return inner.filter(|format| *format != Self::Parquet);
         }
@@ -100,31 +101,31 @@ impl Format {
     }
 }
 
-/// What gives a row its position.
+/// The source of a row's position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexSource {
     /// The order of the rows, from 0.
     RowOrder,
     /// A column of the file.
     Column(String),
-    /// A list: the k-th row is at its k-th position.
+    /// A list. Row k has the k-th position.
     List(Vec<u64>),
 }
 
-/// Which fields a record may have, and must have, beside the one that holds its position.
+/// Which fields a record may have and must have, apart from the field with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Fields {
-    /// Those of the schema and no others: all that a reader sees in the file is in the row. The rule for rows that are to be
-    /// verified.
+    /// Exactly the fields of the schema: everything that a reader sees in the file is in the row. The rule for rows
+    /// that will be verified.
     #[default]
     Exact,
-    /// None but those of the schema; a jsonl record that lacks a nullable column has null there.
+    /// Only fields of the schema. A nullable column that a jsonl record lacks is null.
     Sparse,
-    /// The schema selects: other fields are left out, and what is lacking is taken as in [`Fields::Sparse`].
+    /// Fields outside the schema are ignored. Missing fields are handled as by [`Fields::Sparse`].
     Selected,
 }
 
-/// A file that holds a table.
+/// A file with a table.
 #[derive(Clone, Debug)]
 pub struct Table {
     source: Source,
@@ -137,46 +138,46 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table whose schema is known, with [`Fields::Exact`].
+    /// A table with a known schema and [`Fields::Exact`].
     pub fn new(path: impl Into<PathBuf>, format: Format, index: IndexSource, schema: Schema) -> Self {
         Self::of(Source::file(path), format, index, schema)
     }
 
-    /// The same of a source.
+    /// As [`Self::new`], with a source.
     pub fn of(source: Source, format: Format, index: IndexSource, schema: Schema) -> Self {
         Self { source, format, index, schema, fields: Fields::Exact, len: None, untyped: Vec::new() }
     }
 
-    /// The same with csv or jsonl that is in memory. Errors name `path`, which is not read.
+    /// Replaces the file with csv or jsonl text in memory. Errors name the path, which is not read.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<Arc<[u8]>>) -> Self {
         self.source = self.source.with_text(text);
         self
     }
 
-    /// Says which fields a record may have.
+    /// Sets which fields a record may have.
     #[must_use]
     pub fn with_fields(mut self, fields: Fields) -> Self {
         self.fields = fields;
         self
     }
 
-    /// Gives rows other positions.
+    /// Sets where rows get their positions.
     #[must_use]
     pub fn with_index(mut self, index: IndexSource) -> Self {
         self.index = index;
         self
     }
 
-    /// A table whose schema is found by reading the file once: integers become `unsigned` or `signed`, decimals `fixed` with
-    /// the largest number of places seen; truth values, dates, timestamps and UUIDs that are printed again as they are have types of
-    /// their own, all else is `bytes` ([`Self::untyped`]); a column with an empty cell is nullable. Raw files are raw. Records are taken as
-    /// [`Fields::Sparse`].
+    /// A table whose schema is inferred by reading the file once. Integers become `unsigned` or `signed`, and decimals
+    /// `fixed` with the largest number of places in the column. Truth values, dates, timestamps and UUIDs get types of
+    /// their own if these types print the same text. Everything else becomes `bytes` ([`Self::untyped`]). A column with
+    /// an empty cell is nullable. Raw files are raw. Records are read with [`Fields::Sparse`].
     pub fn infer(path: impl Into<PathBuf>, format: Format, index: IndexSource) -> Result<Self, InputError> {
         Self::infer_of(Source::file(path), format, index)
     }
 
-    /// The same of a source.
+    /// As [`Self::infer`], with a source.
     pub fn infer_of(source: Source, format: Format, index: IndexSource) -> Result<Self, InputError> {
         let (schema, len, untyped) = match format {
             Format::Raw => (Schema::raw(), None, Vec::new()),
@@ -193,12 +194,12 @@ impl Table {
         &self.schema
     }
 
-    /// For each column of an inferred schema that has the type `bytes`, the cell that made it so.
+    /// For each column of type `bytes` in an inferred schema, the cell that caused this type.
     pub fn untyped(&self) -> &[Untyped] {
         &self.untyped
     }
 
-    /// Number of rows, where it is known before the rows are read.
+    /// Number of rows, if it is known before the rows are read.
     pub fn len_hint(&self) -> Option<u64> {
         self.len.or_else(|| match self.format {
             Format::Raw => Some(self.source.length()? / values::VALUE_BYTES as u64),

@@ -1,16 +1,17 @@
 //! Succinct proofs about a large, changing, Merkle-committed table, kept fresh.
 //!
-//! **What.** A [`Store`] holds a table in one directory: its versions, its commitment, and named batches of its rows. A
-//! [`Prover`] brings the proofs of the batches up to the current version, with a few proofs per change instead of all of
-//! them, through a `evergrove_jobs::Engine`. [`Backends`] says which proof systems there are.
+//! **What.** A [`Store`] keeps a table in one directory: its versions, its commitment, and named batches of its rows. A
+//! [`Prover`] brings the proofs of the batches to the current version through an `evergrove_jobs::Engine`, and makes
+//! only a few proofs per change. [`Backends`] are the proof systems of a program.
 //!
-//! **When.** Whenever a program wants what the command line does. Whoever only checks proofs needs a backend and
+//! **When.** For programs that do what the command line does. A program that only checks proofs needs a backend and
 //! `evergrove-verifier`.
 //!
-//! **Key types.** [`Store`], [`Prover`], [`Changes`]. [`cluster`] is for workers that prove elsewhere.
+//! **Key types.** [`Store`], [`Prover`], [`Changes`]. [`cluster`] is for workers on other machines.
 //!
 //! **Neighbours.** Commitments, batch structures and plans come from `evergrove-commit`, formats and policies from
-//! `evergrove-verifier`, circuits from `evergrove-recursion` (which this crate does not know: it is handed its backends).
+//! `evergrove-verifier`. The caller passes in the backends, for example those of `evergrove-grove`: this crate does not
+//! know their circuits.
 
 #![forbid(unsafe_code)]
 

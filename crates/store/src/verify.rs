@@ -1,4 +1,4 @@
-//! Judging a proof file.
+//! Verifying a proof file.
 
 use evergrove_commit::{BackendError, NativeBackend, batch_digest};
 use evergrove_primitives::Digest;
@@ -11,14 +11,14 @@ use evergrove_verifier::{
 use crate::prove::node_proof;
 use crate::{Backends, Error, ErrorClass};
 
-/// What an accepted proof has shown.
+/// What an accepted proof shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// The statement: `canonical` is the root of some hash tree over a non-empty set of leaves of the committed vector.
     pub statement: Statement,
-    /// Number of leaves that the verifier gave. Each of them is shown to be in the vector, and `canonical` is their
-    /// canonical digest. `None` if the verifier gave none: then only the statement is shown, not which leaves it is about,
-    /// nor that `canonical` is canonical for them.
+    /// Number of leaves that the verifier gave. The proof shows that each of them is in the vector, and that
+    /// `canonical` is their canonical digest. `None` if the verifier gave no leaves: then the proof shows the
+    /// statement, but not which leaves it is about, nor that `canonical` is canonical for them.
     pub leaves: Option<usize>,
     /// The scheme of the proof.
     pub scheme: Scheme,
@@ -30,32 +30,34 @@ pub struct Verified {
     pub class: HeightClass,
     /// The circuit of the proof.
     pub kind: NodeKind,
-    /// The application with its output: over the leaves of `canonical` in the scheme `Selected`, else over all.
+    /// The application with its output. The output is over the leaves of `canonical` in the scheme `Selected`,
+    /// otherwise over all leaves.
     pub app: Option<AppOutput>,
 }
 
-/// A proof is refused.
+/// Why a proof is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The bytes are not a proof file.
     #[error("not a proof file: {0}")]
     Decode(#[from] DecodeError),
-    /// Only proofs of the backend `native` are that long, and the policy accepts none.
+    /// The file is too long. Only proofs of the backend `native` can have this length, and the policy does not accept
+    /// them.
     #[error("{found} bytes are given for a proof: at most {MAX_SUCCINCT_BYTES} are read")]
     TooLong {
         /// Bytes of the file.
         found: usize,
     },
-    /// It is not a proof of the kind, or about the commitment, that the verifier accepts.
+    /// The policy does not accept the kind of the proof, or its commitment.
     #[error("refused by the policy: {0}")]
     Policy(#[from] PolicyError),
     /// The policy accepts a scheme that this program does not know.
     #[error("the proof has the unknown scheme {0:?}")]
     Scheme(String),
-    /// The leaves are not a batch.
+    /// The leaves are not a valid batch.
     #[error("invalid rows: {0}")]
     Leaves(#[from] LeavesError),
-    /// The leaves are not those of the proof.
+    /// The proof is about other leaves.
     #[error(
         "the {count} rows have digest {found}, the proof is about {expected}: a row was changed, left out or added"
     )]
@@ -70,16 +72,17 @@ pub enum VerifyError {
     /// Leaves were given for a proof over all rows.
     #[error("whole-table proofs take no rows")]
     AllRows,
-    /// The proof itself does not hold.
+    /// The backend does not accept the proof.
     #[error("{0}")]
     Proof(BackendError),
-    /// The backend is not there, or can not be made.
+    /// The backend is unknown, or cannot be made.
     #[error(transparent)]
     Backend(#[from] Error),
 }
 
 impl VerifyError {
-    /// Who has to act. Leaves that are no list of distinct indices are bad input; everything else about a proof is a refusal.
+    /// Who must act on the error. An invalid list of leaves is bad input, and errors of a backend have their own class.
+    /// Everything else is a refusal.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Leaves(_) | Self::AllRows => ErrorClass::Usage,
@@ -90,10 +93,11 @@ impl VerifyError {
     }
 }
 
-/// The longest proof that is read where the policy does not accept the backend `native`, whose proofs hold the rows.
+/// Size in bytes of the longest proof that is read, unless the policy accepts the backend `native`. Proofs of that
+/// backend contain the rows.
 pub const MAX_SUCCINCT_BYTES: usize = 1 << 24;
 
-/// Refuses bytes that are too long for any proof that the policy accepts, before anything is decoded.
+/// Refuses bytes that are too long for every proof that the policy accepts. Decodes nothing.
 ///
 /// # Errors
 /// [`VerifyError::TooLong`].
@@ -102,13 +106,13 @@ pub fn check_length(bytes: &[u8], policy: &Policy) -> Result<(), VerifyError> {
     if native || bytes.len() <= MAX_SUCCINCT_BYTES { Ok(()) } else { Err(VerifyError::TooLong { found: bytes.len() }) }
 }
 
-/// Accepts exactly when `bytes` is a proof file that `policy` accepts for `commitment`, its canonical digest is that of
-/// `leaves` (index and value, indices strictly increasing) where they are given, and its backend accepts the proof.
+/// Accepts exactly if `bytes` is a proof file that `policy` accepts for `commitment`, its canonical digest is that of
+/// `leaves` (index and value, with strictly increasing indices) if they are given, and its backend accepts the proof.
 ///
 /// Takes 2 permutations per leaf and one verification. Never panics on any bytes.
 ///
 /// # Errors
-/// [`VerifyError`]; the cheap checks come first.
+/// [`VerifyError`]. Cheap checks come first.
 pub fn verify(
     bytes: &[u8],
     commitment: &Commitment,

@@ -1,4 +1,4 @@
-//! Looking at a queue, and interfering: for people and their tools, from any machine.
+//! Inspecting and changing a queue, for people and tools on any machine.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,27 +12,27 @@ use super::queue::{Connection, QueueError};
 use super::record::{self, RunRecord, RunState};
 use crate::objects::Objects;
 
-/// A state of jobs.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// First in line: a job that was taken back from a silent worker.
+    /// First in line, because it was taken from a worker that stopped responding.
     Waiting,
-    /// Ready, by priority.
+    /// Ready. Jobs start by priority.
     Prioritized,
     /// Waits for the jobs that it needs.
     WaitingChildren,
     /// Waits for another attempt.
     Delayed,
-    /// A worker does it.
+    /// A worker is doing it.
     Active,
-    /// Done. Only the roots of flows stay, until their run ends.
+    /// Done. In this state the queue keeps only the roots of flows, until their run ends.
     Completed,
     /// Failed for good.
     Failed,
 }
 
 impl State {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Waiting,
         Self::Prioritized,
@@ -43,7 +43,7 @@ impl State {
         Self::Failed,
     ];
 
-    /// Its name in the queue.
+    /// Name of the state in the queue.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Waiting => "wait",
@@ -63,7 +63,7 @@ impl fmt::Display for State {
     }
 }
 
-/// The text names no state.
+/// The text does not name a state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown state {0:?}: expected wait, prioritized, waiting-children, delayed, active, completed or failed")]
 pub struct UnknownState(pub String);
@@ -79,46 +79,46 @@ impl FromStr for State {
 /// A job of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInfo {
-    /// Its name: run, planning and task, between hyphens.
+    /// Its name: run, generation and task, separated by hyphens.
     pub name: String,
     /// The task's kind.
     pub kind: String,
-    /// What the result is stored under.
+    /// Key of the result.
     pub key: Option<String>,
     /// Hash of the payload.
     pub payload: Option<String>,
     /// Keys of the inputs.
     pub inputs: Vec<String>,
-    /// Where it stands, where that is known.
+    /// Its state, if known.
     pub state: Option<State>,
-    /// Attempts that have ended.
+    /// Number of ended attempts.
     pub attempts: u32,
-    /// Place in its run, from 1: lower is earlier.
+    /// Rank in its run, from 1. Lower ranks start earlier.
     pub priority: u32,
-    /// Why it failed, or empty.
+    /// Cause of the failure, or empty.
     pub failed_reason: String,
-    /// The worker that has or had it.
+    /// Name of the worker that does or did the job.
     pub worker: Option<String>,
-    /// The job that needs its result.
+    /// Name of the job that needs its result.
     pub parent: Option<String>,
-    /// When it was added, taken and ended, in milliseconds since 1970.
+    /// When it was added, in milliseconds since 1970.
     pub added_ms: u64,
-    /// When a worker took it.
+    /// When a worker took it, in milliseconds since 1970.
     pub taken_ms: Option<u64>,
-    /// When it ended.
+    /// When it ended, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
 }
 
-/// What cleaning took away.
+/// What [`Admin::clean`] removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: usize,
 }
 
-/// A queue, as those see it who neither lead nor work. Calls block.
+/// A queue, for callers that neither lead runs nor do jobs. Calls block.
 pub struct Admin {
     connection: Connection,
     objects: Option<Objects>,
@@ -134,28 +134,28 @@ impl Admin {
     /// Connects to a queue.
     ///
     /// # Errors
-    /// When the server does not answer or is refused.
+    /// If the server does not answer or is refused.
     pub fn connect(config: &Config) -> Result<Self, QueueError> {
         Ok(Self { connection: Connection::open(config)?, objects: None })
     }
 
-    /// Has [`Self::clean`] take the payloads of runs away too.
+    /// Lets [`Self::clean`] delete the payloads of runs too.
     pub fn with_objects(mut self, objects: Objects) -> Self {
         self.objects = Some(objects);
         self
     }
 
-    /// How many jobs there are in each state.
+    /// Number of jobs in each state.
     ///
     /// # Errors
-    /// When the server does not answer, as of every call here.
+    /// If the server does not answer. This applies to every call of `Admin`.
     pub fn counts(&self) -> Result<Vec<(State, u64)>, QueueError> {
         let counts = self.connection.call("counting jobs", async || self.connection.queue.get_job_counts().await)?;
         Ok(by_state(&counts))
     }
 
-    /// How many jobs there are in each state, and how many workers. Other calls wait a minute for a server that is away; this one
-    /// waits for `patience`.
+    /// Number of jobs in each state, and number of workers. Waits up to `patience` for a server that does not answer;
+    /// other calls wait up to a minute.
     ///
     /// # Errors
     /// As [`Self::counts`].
@@ -166,7 +166,7 @@ impl Admin {
         })
     }
 
-    /// How many workers wait for or do jobs, this queue's alone.
+    /// Number of workers of this queue, idle or not.
     ///
     /// # Errors
     /// As [`Self::counts`].
@@ -174,7 +174,7 @@ impl Admin {
         self.connection.call("counting workers", async || self.connection.queue.get_workers_count().await)
     }
 
-    /// Every run that is known, oldest first.
+    /// All recorded runs, oldest first.
     ///
     /// # Errors
     /// As [`Self::counts`].
@@ -182,7 +182,7 @@ impl Admin {
         record::read_all(&self.connection)
     }
 
-    /// Up to `limit` jobs in a state, after the first `offset`.
+    /// Up to `limit` jobs in a state, after the first `offset` jobs.
     ///
     /// # Errors
     /// As [`Self::counts`].
@@ -207,8 +207,8 @@ impl Admin {
         Ok(info(&job, state.as_str().parse().ok()))
     }
 
-    /// Lets a failed job run again, with all its attempts: its result is there for the next run of the graph. Says whether the
-    /// job had failed.
+    /// Lets a failed job run again, with all its attempts. The next run of the graph finds its result. Returns whether
+    /// the job had failed.
     ///
     /// # Errors
     /// [`QueueError::Unknown`].
@@ -224,8 +224,8 @@ impl Admin {
         Ok(true)
     }
 
-    /// Stops a run: its leader starts nothing more and ends. A run whose leader is gone loses the jobs that wait. Jobs that run
-    /// end by themselves, and their results stay.
+    /// Stops a run: its leader starts nothing more and ends. If the leader is gone, removes the waiting jobs of the
+    /// run. Running jobs end by themselves, and their results stay.
     ///
     /// # Errors
     /// [`QueueError::Unknown`].
@@ -243,9 +243,9 @@ impl Admin {
         Ok(())
     }
 
-    /// Forgets runs that have ended, or whose leader is gone, and was last heard of longer ago than `grace`, with all their
-    /// jobs that are not running, and their payloads where it is known where these are. Results stay: they are the object
-    /// store's.
+    /// Forgets runs that have ended or whose leader is gone, if their leader was last heard of at least `grace` ago.
+    /// Removes their jobs that are not running, and with [`Self::with_objects`] their payloads. Results stay in the
+    /// object store.
     ///
     /// # Errors
     /// As [`Self::counts`].
@@ -266,7 +266,7 @@ impl Admin {
         Ok(Cleaned { runs: records.len(), jobs })
     }
 
-    /// A run.
+    /// The record of a run.
     ///
     /// # Errors
     /// [`QueueError::Unknown`].

@@ -1,4 +1,4 @@
-//! A run whose tasks are done by workers elsewhere.
+//! A run whose tasks are done by workers in other processes.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,57 +21,57 @@ use super::worker::DAMAGED;
 use crate::objects::Objects;
 use crate::{Cause, Key, Put, Report, RunError, TaskFailure, TaskId};
 
-/// How often the leader says that it is alive, and asks for what events may not have told.
+/// How often the leader writes its record, and checks for ends of flows whose events were lost.
 const TICK: Duration = Duration::from_secs(1);
-/// Results that are taken over at once: most of the time of each is waiting.
+/// Number of results that are taken over concurrently: most of the time of each is waiting.
 const TAKERS: usize = 8;
-/// Flows that are prepared and not added.
+/// Number of flows that are prepared ahead of being added.
 const PREPARED: usize = 2;
-/// Failed jobs among which the first cause is looked for.
+/// Number of failed jobs among which the first cause is searched.
 const FAILED: i64 = 1000;
 
-/// The reason that the queue gives when a job has been taken from silent workers too often.
+/// BullMQ's reason if a job was taken too often from workers that stopped responding.
 const STALLED: &str = "job stalled more than allowable limit";
 
-/// What the leader is told.
+/// Messages to the leader.
 enum Message {
     Events(Vec<JobEvent>),
-    /// What a flow of a generation needs is stored, or not.
+    /// Number of the generation, index of the flow, and whether its payloads and inputs are stored.
     Prepared(u32, usize, Result<Prepared, (TaskId, Cause)>),
-    /// A result has been taken over, or not.
+    /// A result was taken over, or not.
     Taken(TaskId, Result<usize, Untaken>),
 }
 
 /// Why a result was not taken over.
 enum Untaken {
-    /// It is not there, or not accepted: it has to be made again.
+    /// The result is missing or not accepted, and must be made again.
     Again(String),
-    /// It can not be read or stored.
+    /// The result could not be read or stored.
     Failed(Cause),
 }
 
-/// Why a generation of jobs came to an end.
+/// Why a generation of jobs ended.
 enum End {
-    /// Everything is done, or nothing more may start.
+    /// Every task is done, or nothing more may start.
     Over,
-    /// What is left has to be planned anew.
+    /// The remaining tasks must be planned again.
     Again(String),
 }
 
-/// One planning of what is left.
+/// One plan of the remaining tasks.
 struct Generation<'g> {
     number: u32,
     plan: &'g Plan,
-    /// A word for each flow that may be prepared.
+    /// Sends a message for each further flow that may be prepared.
     go_on: mpsc::Sender<()>,
-    /// Flows whose root has not ended, by their root.
+    /// Added flows whose root has not ended, by their root.
     open: HashMap<TaskId, &'g Piece>,
 }
 
 impl Generation<'_> {
     /// Lets one more flow be prepared.
     fn go_on(&self) {
-        // Without a receiver everything is prepared.
+        // If the receiver is gone, every flow is prepared.
         let _ = self.go_on.send(());
     }
 }
@@ -83,13 +83,13 @@ struct Leader<'e> {
     told: mpsc::Receiver<Message>,
     tell: mpsc::Sender<Message>,
     take: mpsc::Sender<TaskId>,
-    /// Results that are being taken over, and whether another than the run's worker had made them.
+    /// Results that are being taken over: whether the result was there before its job ran, and the worker's name.
     taking: HashMap<TaskId, (Put, Option<String>)>,
     record: RunRecord,
     ticked: Instant,
 }
 
-/// Runs the tasks by workers that share the queue and `objects`.
+/// Runs the tasks on workers that share the queue and `objects`.
 pub(super) fn work<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     run: &'env Run<'env>,
@@ -111,7 +111,8 @@ pub(super) fn work<'scope, 'env>(
     let (taking, ticked) = (HashMap::new(), Instant::now());
     let mut leader = Leader { run, standing, objects, told, tell, take, taking, record, ticked };
     let outcome = leader.work();
-    // Takers end with the sender of their work; the record is for others, and a lost one harms nobody.
+    // The takers end when the rest of `leader` is dropped, with the sender of their work. Only other processes use the
+    // record, so a failed write of it does no harm.
     let _ = leader.end();
     let Leader { standing, .. } = leader;
     outcome.map_err(engine_error)?;
@@ -119,7 +120,7 @@ pub(super) fn work<'scope, 'env>(
 }
 
 impl Leader<'_> {
-    /// Plans and waits, as often as results turn out to be damaged.
+    /// Plans the remaining tasks and follows them, again for each damaged result.
     fn work(&mut self) -> Result<(), QueueError> {
         record::take_over(self.run.connection, self.objects, &self.record.root)?;
         record::write(self.run.connection, &self.record)?;
@@ -129,14 +130,15 @@ impl Leader<'_> {
             let plan = Plan::new(self.run.graph, &todo, self.run.piece);
             let roots: HashSet<_> = plan.pieces.iter().map(Piece::root).collect();
             let end = self.generation(number, &plan)?;
-            // Done jobs vanish, but for the roots of flows. The job that failed stays, to be looked at.
+            // The queue has removed done jobs, except the roots of flows. The failed job stays in the queue for
+            // inspection.
             let failed = self.standing.failed_task();
             let there = |id: &TaskId| (self.standing.is_wanted(*id) || roots.contains(id)) && Some(*id) != failed;
             self.remove(number, todo.into_iter().filter(there))?;
             match end {
                 End::Over => return Ok(()),
                 End::Again(cause) => {
-                    // One object may be bad as often as a task is tried; many may be bad.
+                    // The limit is for each object. Any number of objects may be damaged.
                     let times = seen.entry(object_of(&cause)).or_default();
                     *times += 1;
                     if *times >= self.run.attempts {
@@ -152,7 +154,7 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Has the flows of a generation prepared, adds them, and follows them to their end.
+    /// Prepares the flows of a generation on a thread, adds them, and follows them until the generation ends.
     fn generation(&mut self, number: u32, plan: &Plan) -> Result<End, QueueError> {
         let (run, objects, tell) = (self.run, self.objects, self.tell.clone());
         let ((go_on, words), over) = (mpsc::channel(), AtomicBool::new(false));
@@ -160,7 +162,7 @@ impl Leader<'_> {
         thread::scope(|scope| {
             scope.spawn(move || {
                 prepare_all(run, plan, objects, &words, over, |n, prepared| {
-                    // The receiver is the leader's, which waits for this thread.
+                    // The receiver belongs to the leader, which waits for this thread.
                     let _ = tell.send(Message::Prepared(number, n, prepared));
                 });
             });
@@ -172,7 +174,7 @@ impl Leader<'_> {
         })
     }
 
-    /// Follows a generation to its end, which ends its preparation too.
+    /// Handles messages until the generation ends.
     fn follow(&mut self, generation: &mut Generation<'_>) -> Result<End, QueueError> {
         loop {
             if self.standing.is_complete() || self.standing.is_stopping() {
@@ -198,7 +200,7 @@ impl Leader<'_> {
         }
     }
 
-    /// Adds a flow, what it needs being stored.
+    /// Adds a flow whose payloads and inputs are stored.
     fn add(&mut self, generation: &mut Generation<'_>, n: usize, prepared: &Prepared) -> Result<(), QueueError> {
         let (run, plan) = (self.run, generation.plan);
         let piece = &plan.pieces[n];
@@ -208,13 +210,13 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Takes note of a message. Gives the reason to plan anew, if there is one.
+    /// Handles a message. Returns the reason to plan again, if there is one.
     fn handle(&mut self, generation: &mut Generation<'_>, message: Message) -> Result<Option<String>, QueueError> {
         match message {
             Message::Events(events) => {
                 let mut reason = None;
                 for event in events {
-                    // The first reason is enough, and the other events may be results.
+                    // The first reason is enough. The other events may be results.
                     reason = reason.or(self.event(generation, event)?);
                 }
                 return Ok(reason);
@@ -236,7 +238,7 @@ impl Leader<'_> {
         Ok(None)
     }
 
-    /// Takes note of an event. Gives the reason to plan anew, if there is one.
+    /// Handles an event. Returns the reason to plan again, if there is one.
     fn event(&mut self, generation: &mut Generation<'_>, event: JobEvent) -> Result<Option<String>, QueueError> {
         let JobEvent { id, generation: number, what } = event;
         if !self.standing.is_wanted(id) || self.standing.is_stopping() {
@@ -250,7 +252,7 @@ impl Leader<'_> {
                     self.standing.retrying(id, attempt, &cause);
                 }
             }
-            // Of an earlier planning too: a late result is a result.
+            // Events of earlier generations count too: a late result is valid.
             What::Completed(left) => {
                 let left = serde_json::from_str::<Left>(&left).ok();
                 let already = left.as_ref().is_some_and(|left| left.outcome.already);
@@ -259,7 +261,7 @@ impl Leader<'_> {
                 if number == generation.number
                     && let Some(piece) = generation.open.remove(&id)
                 {
-                    // Events come in order: what is not known to be done by now has lost its event.
+                    // Events come in order. A task of this flow that is not done by now has lost its event.
                     piece.tasks.iter().for_each(|id| self.take(*id, Put::Stored, None));
                 }
             }
@@ -269,7 +271,7 @@ impl Leader<'_> {
         Ok(None)
     }
 
-    /// Waits for the results that are being taken over, so that those that are bad are planned anew together.
+    /// Waits for the results that are being taken over, so that all damaged ones are planned again together.
     fn settle(&mut self, generation: &mut Generation<'_>) -> Result<(), QueueError> {
         while !self.taking.is_empty() && !self.standing.is_stopping() {
             let Ok(message) = self.told.recv_timeout(TICK) else { continue };
@@ -279,7 +281,7 @@ impl Leader<'_> {
         Ok(())
     }
 
-    /// Has the result of a task taken over, unless it is.
+    /// Starts to take over the result of a task, unless it is done or being taken over.
     fn take(&mut self, id: TaskId, put: Put, by: Option<String>) {
         if self.standing.is_wanted(id) && !self.taking.contains_key(&id) {
             self.taking.insert(id, (put, by));
@@ -288,7 +290,7 @@ impl Leader<'_> {
         }
     }
 
-    /// Takes note of a job that failed for good. Gives the reason to plan anew, if there is one.
+    /// Handles the final failure of a job. Returns the reason to plan again, if there is one.
     fn failed(&mut self, id: TaskId, number: u32, reason: String) -> Result<Option<String>, QueueError> {
         if is_consequence(&reason) {
             return Ok(None);
@@ -311,7 +313,8 @@ impl Leader<'_> {
         Ok(None)
     }
 
-    /// Says that the leader is alive, and looks for ends of flows that no event has told of: when it is time.
+    /// Once per [`TICK`]: writes the record, and checks for ends of flows whose events were lost. Returns the reason to
+    /// plan again, if there is one.
     fn tick(&mut self, generation: &mut Generation<'_>) -> Result<Option<String>, QueueError> {
         if self.ticked.elapsed() < TICK {
             return Ok(None);
@@ -341,7 +344,7 @@ impl Leader<'_> {
         Ok(None)
     }
 
-    /// Looks for the failure that made the root of a flow fail.
+    /// Searches for the failure that made the root of a flow fail.
     fn find_cause(&mut self, number: u32, root: TaskId) -> Result<Option<String>, QueueError> {
         let connection = self.run.connection;
         let jobs = connection.call("reading failed jobs", async || connection.queue.get_failed(0, FAILED).await)?;
@@ -355,14 +358,14 @@ impl Leader<'_> {
         self.failed(id, number, reason)
     }
 
-    /// Removes jobs, from the root down, so that none is released by the removal of another. Those that run stay and end by
-    /// themselves.
+    /// Removes jobs from the root down, because removing a child could release its parent. Running jobs stay, and end
+    /// by themselves.
     fn remove(&self, number: u32, ids: impl DoubleEndedIterator<Item = TaskId>) -> Result<(), QueueError> {
         let names: Vec<_> = ids.rev().map(|id| job_name(&self.run.name, number, id)).collect();
         self.run.connection.remove(&names)
     }
 
-    /// Notes the end of the run for others.
+    /// Writes the end of the run to its record.
     fn end(&mut self) -> Result<(), QueueError> {
         let report = &self.standing.report;
         (self.record.done, self.record.retries) = (report.done, report.retries);
@@ -375,24 +378,24 @@ impl Leader<'_> {
         };
         record::write(self.run.connection, &self.record)?;
         if self.record.state != RunState::Failed {
-            // A job that failed can be tried again as long as its payload is there.
+            // A failed job can be retried as long as its payload exists.
             record::remove_payloads(self.objects, &self.run.name);
         }
         record::prune(self.run.connection, self.objects)
     }
 }
 
-/// The key in a reason to plan anew, or the reason where there is none.
+/// The key in a reason to plan again, or the reason itself if it has no key.
 fn object_of(reason: &str) -> String {
     reason.split_whitespace().find(|word| Key::parse(word).is_some()).unwrap_or(reason).into()
 }
 
-/// True of the reason that a job fails with because one that it needs has failed.
+/// True if a job with this reason failed only because a job that it needs failed.
 fn is_consequence(reason: &str) -> bool {
     reason.starts_with(&format!("child {PREFIX}:")) && reason.ends_with(" failed")
 }
 
-/// Takes over results until there is no leader.
+/// Takes over results until the leader ends.
 fn taker(run: &Run<'_>, objects: &Objects, work: &Mutex<mpsc::Receiver<TaskId>>, tell: &mpsc::Sender<Message>) {
     loop {
         let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -403,7 +406,7 @@ fn taker(run: &Run<'_>, objects: &Objects, work: &Mutex<mpsc::Receiver<TaskId>>,
     }
 }
 
-/// Judges the result of a task and stores it with the others of the run.
+/// Checks the result of a task and stores it in the run's results. Deletes a result that is not accepted.
 fn take_over(run: &Run<'_>, objects: &Objects, id: TaskId) -> Result<usize, Untaken> {
     let task = run.graph.task(id);
     let failed = |e| Untaken::Failed(not_stored(e));

@@ -1,4 +1,4 @@
-//! The leader's side: an engine whose tasks are worked by other processes, or by threads of this one.
+//! The leader: an engine whose tasks run in other processes, or on threads of this one.
 
 use std::thread;
 
@@ -9,31 +9,31 @@ use super::{Config, elsewhere, record, threads};
 use crate::objects::Objects;
 use crate::{Cancel, Engine, Event, Observer, Report, Results, RunError, Runner, TaskGraph};
 
-/// Runs graphs on BullMQ's queue.
+/// Runs graphs on a queue of BullMQ.
 ///
-/// With [`BullmqEngine::new`] the tasks are done by whatever [`super::Worker`]s share the queue. The leader puts their
-/// payloads into the object store, and takes over each result as it arrives: it judges it with [`Runner::check`] and stores
-/// it in the run's [`Results`]. It keeps one flow's worth of payload hashes in memory, and no results.
+/// With [`BullmqEngine::new`], the [`super::Worker`]s that share the queue do the tasks. The leader puts the payloads
+/// into the object store, and takes over each result as it arrives: it checks the result with [`Runner::check`] and
+/// stores it in the run's [`Results`]. In memory it keeps the payload hashes of up to two flows, and no results.
 ///
-/// A leader that dies leaves a run that goes on as far as it was planned. The next run of the same graph finds what is stored,
-/// and adds the rest under new names; a job whose result is in the object store by then ends at once.
+/// If a leader dies, workers finish the flows that it has added. The next run of the same graph finds their results and
+/// adds the remaining tasks under new names. A job whose result is in the object store by then ends at once.
 ///
-/// With [`BullmqEngine::local`] threads of this process do the tasks, from a queue of the run's own: the same order, locks,
-/// attempts and recovery, without workers.
+/// With [`BullmqEngine::local`], threads of this process do the tasks, from a queue that only this run uses. Order,
+/// locks, attempts and recovery are the same.
 ///
-/// A run, in the leader's eyes:
+/// A run, as the leader sees it:
 ///
 /// ```text
 ///   planned ──▶ flows are added, leaves first ──▶ waiting for results ──▶ all taken over: done
 ///                 ▲                                  │       │
 ///                 │ stored results were damaged,     │       │ a task failed for good, or cancellation
-///                 │ or jobs lost: at most so often   │       ▼
-///                 └─────── as a task is tried ───────┘     jobs that wait are removed; those that run end by themselves
+///                 │ or jobs lost: at most as often   │       ▼
+///                 └─────── as a task is tried ───────┘     waiting jobs are removed; running jobs end by themselves
 /// ```
 #[derive(Clone, Debug)]
 pub struct BullmqEngine {
     config: Config,
-    /// Where workers elsewhere find payloads and leave results; `None` for threads of this process.
+    /// Where remote workers find payloads and leave results. `None` if threads of this process do the tasks.
     objects: Option<Objects>,
     concurrency: usize,
     attempts: u32,
@@ -41,25 +41,26 @@ pub struct BullmqEngine {
 }
 
 impl BullmqEngine {
-    /// An engine whose tasks are done by workers that share the queue and `objects`, each tried up to three times.
+    /// An engine whose tasks are done by workers that share the queue and `objects`, with up to three attempts at each.
     pub fn new(config: Config, objects: Objects) -> Self {
         Self { config, objects: Some(objects), concurrency: 0, attempts: 3, piece: PIECE }
     }
 
-    /// An engine that runs up to `concurrency` tasks at once (at least one) on threads of this process, each tried up to
-    /// three times.
+    /// An engine that runs up to `concurrency` tasks at once (at least one) on threads of this process, with up to
+    /// three attempts at each.
     pub fn local(config: Config, concurrency: usize) -> Self {
         Self { config, objects: None, concurrency: concurrency.max(1), attempts: 3, piece: PIECE }
     }
 
-    /// Sets how often a task is tried whose errors may pass, and how often the rest is planned anew: at least once.
+    /// Sets how often a task with transient errors is tried, and how often the same object may be found damaged before
+    /// the run fails: at least once.
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts.max(1);
         self
     }
 
-    /// Sets how many jobs are added to the queue in one transaction, about 4,096 if not set. The server does nothing else
-    /// meanwhile, some 0.1 ms for each.
+    /// Sets the number of jobs at which a flow is cut, 2,048 by default. A flow of a binary tree has less than twice as
+    /// many. The server adds a flow in one transaction and does nothing else meanwhile, for some 0.1 ms per job.
     pub fn with_flow_size(mut self, jobs: usize) -> Self {
         self.piece = jobs.max(1);
         self
@@ -91,7 +92,7 @@ impl Engine for BullmqEngine {
         let run = record::new_name(&graph.task(root).key);
         let mut config = self.config.clone();
         if self.objects.is_none() {
-            // Workers elsewhere can not do what never leaves this process.
+            // Remote workers cannot do these tasks, so the run gets its own queue.
             config.queue = format!("{}-{run}", config.queue);
         }
         let connection = Connection::open(&config).map_err(engine_error)?;

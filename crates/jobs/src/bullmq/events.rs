@@ -1,8 +1,8 @@
 //! The events of a run, read from the queue's stream.
 //!
-//! The queue tells of every job, its adding too, several times. A leader needs the ends and beginnings of its own: the rest is
-//! dropped where it is read. After each answer the reader waits a moment, so that a server with many short jobs answers once for
-//! many events and not for each.
+//! The queue reports every job several times, also when it is added. A leader needs the starts and ends of its own
+//! jobs; the reader drops all other events. After an answer that is not full, the reader pauses, so that a server with
+//! many short jobs answers once for many events.
 
 use std::collections::HashMap;
 use std::sync::mpsc;
@@ -13,24 +13,24 @@ use super::record::parse_job;
 use super::standing::Run;
 use crate::TaskId;
 
-/// Events that the server keeps for leaders that are slow to read: some 150 bytes each.
+/// Number of events that the server keeps for slow leaders, of some 150 bytes each.
 const KEPT: usize = 100_000;
-/// Events of one answer, at most.
+/// Largest number of events in one answer.
 const COUNT: usize = 1000;
-/// How long the server waits for an event before it answers that there is none.
+/// How long the server waits for an event before it sends an empty answer.
 const BLOCK: Duration = Duration::from_secs(5);
-/// Silence after which the connection is taken for dead.
+/// Silence after which the connection is considered dead.
 const DEAD: Duration = Duration::from_secs(8);
-/// Pause between answers, in which events gather.
+/// Pause between answers, in which events accumulate.
 const GATHER: Duration = Duration::from_millis(4);
-/// Pause before another attempt at a server that is away.
+/// Pause before another attempt to reach the server.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Something that happened to a job of the run.
+/// An event of a job of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobEvent {
     pub(super) id: TaskId,
-    /// The planning that the job is of.
+    /// The generation of the job.
     pub(super) generation: u32,
     pub(super) what: What,
 }
@@ -38,23 +38,23 @@ pub(super) struct JobEvent {
 /// What happened to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// A worker has it.
+    /// A worker took it.
     Active,
-    /// It was put off.
+    /// It was postponed.
     Delayed,
-    /// Its worker says something.
+    /// Its worker reported progress.
     Progress(String),
-    /// It is done, and this is what its worker left.
+    /// It is done, with this return value.
     Completed(String),
-    /// It failed for good, for this reason.
+    /// It failed for good, with this reason.
     Failed(String),
 }
 
 type Fields = HashMap<String, String>;
-/// Streams, each with the numbers and fields of its entries.
+/// Streams, each with the ids and fields of its entries.
 type Answer = Vec<(String, Vec<(String, Fields)>)>;
 
-/// Has the events of a run's jobs sent as messages, from now on.
+/// Sends the events of a run's jobs as messages, from now on.
 pub(super) fn listen<M: Send + 'static>(
     run: &Run<'_>,
     tell: mpsc::Sender<M>,
@@ -79,7 +79,7 @@ pub(super) fn listen<M: Send + 'static>(
             let answer = tokio::time::timeout(DEAD, read.query_async::<Option<Answer>>(&mut own)).await;
             let entries = match answer {
                 Ok(Ok(answer)) => answer.into_iter().flatten().next().map_or_else(Vec::new, |(_, entries)| entries),
-                // It connects by itself.
+                // The connection reconnects by itself.
                 Ok(Err(_)) => {
                     tokio::time::sleep(PAUSE).await;
                     continue;
@@ -107,7 +107,7 @@ pub(super) fn listen<M: Send + 'static>(
     Ok(())
 }
 
-/// The event in an entry of the stream, if it is one of a job of the run that a leader needs.
+/// The event in an entry of the stream, if a leader needs it and its job belongs to the run.
 fn read_event(run: &str, mut fields: Fields) -> Option<JobEvent> {
     let (name, generation, id) = parse_job(fields.get("jobId")?)?;
     if name != run {

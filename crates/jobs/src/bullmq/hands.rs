@@ -1,4 +1,4 @@
-//! What takes jobs from the queue, in a worker and in a leader that works by itself.
+//! Takes jobs from the queue, in a worker and in a leader whose own threads do the tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,53 +12,54 @@ use super::PREFIX;
 use super::queue::{self, Connection, QueueError};
 use super::record::now_ms;
 
-/// How often a job may be taken from a worker that has fallen silent; once more, and it is taken for what silences them.
+/// How often a job may be taken from workers that stopped responding. After one more time, the job itself is considered
+/// the cause.
 pub(super) const STALLS: u32 = 3;
-/// Pause before a job is looked at again whose inputs are not there yet.
+/// Pause before a job with missing inputs is offered again.
 pub(super) const LATER: Duration = Duration::from_millis(100);
 
-/// A job that has been taken from the queue and waits for its answer. Its lock is renewed until then.
+/// A job that was taken from the queue and waits for its answer. Its lock is renewed until then.
 pub(super) struct Handed {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) data: serde_json::Value,
     /// Counts from 1.
     pub(super) attempt: u32,
-    /// Attempts that began before this one and did not count: the job was put off, or its worker fell silent.
+    /// Earlier attempts that were not counted: the job was postponed, or its worker stopped responding.
     pub(super) postponed: u32,
     answer: oneshot::Sender<Answer>,
 }
 
 impl Handed {
-    /// Ends the job.
+    /// Ends the attempt.
     pub(super) fn answer(self, answer: Answer) {
-        // Without a receiver the connection is gone, and another worker gets the job.
+        // Without a receiver the connection is closed, and another worker gets the job.
         let _ = self.answer.send(answer);
     }
 }
 
-/// How a job ends.
+/// How an attempt at a job ends.
 pub(super) enum Answer {
-    /// Well.
+    /// The result is stored.
     Done(Outcome),
-    /// With an error that may pass: it is tried again while it has attempts.
+    /// A transient error. The job is tried again while it has attempts left.
     Retry(String),
-    /// With an error that stays.
+    /// A permanent error.
     Failed(String),
-    /// Not now, and again after a pause. It costs no attempt.
+    /// The job is offered again after this pause. No attempt is counted.
     Later(Duration),
 }
 
-/// What a job leaves in the queue.
+/// The outcome of a done job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outcome {
     /// Size of the result.
     pub(super) bytes: usize,
-    /// Another had stored it.
+    /// The result was stored before.
     pub(super) already: bool,
 }
 
-/// An outcome with the name of the worker that it is of.
+/// The return value of a job in the queue: its outcome and the name of its worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Left {
     #[serde(flatten)]
@@ -67,21 +68,21 @@ pub(super) struct Left {
     pub(super) worker: Option<String>,
 }
 
-/// An attempt that failed and will be followed by another, as progress of its job.
+/// A failed attempt that will be followed by another. It is reported as the progress of its job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Retry {
     pub(super) attempt: u32,
     pub(super) cause: String,
 }
 
-/// The queue's worker in this process.
+/// BullMQ's worker in this process.
 pub(super) struct Hands {
     worker: Arc<bullmq::Worker>,
 }
 
 impl Hands {
-    /// Takes up to `concurrency` jobs at once and hands each to `hand`, which says whether somebody has it; and tells what happens
-    /// besides.
+    /// Takes up to `concurrency` jobs at once and passes each to `hand`, which returns false if nobody will do it.
+    /// Passes other events to `happened`.
     pub(super) fn start(
         connection: &Connection,
         name: &str,
@@ -100,7 +101,7 @@ impl Hands {
             .stalled_interval((config.lock / 2).max(Duration::from_millis(1)))
             .max_stalled_count(STALLS)
             .run_retry_delay(Duration::from_millis(500));
-        // In seconds, and at least one: how long it takes to notice that the worker is to end.
+        // In seconds, at least one: how long the worker takes to notice that it must end.
         options.drain_delay = 1;
         let worker = name.to_owned();
         let process = move |mut job: Job, _: CancellationToken| {
@@ -120,7 +121,7 @@ impl Hands {
                     Ok(Answer::Retry(cause)) => {
                         if attempt < job.opts().attempts.unwrap_or(1) {
                             let retry = Retry { attempt, cause: cause.clone() };
-                            // Only told; the attempt itself is counted by the queue.
+                            // This is only a report. The queue counts the attempts.
                             let _ = job.update_progress(JobProgress::Object(serde_json::to_value(retry)?)).await;
                         }
                         Err(bullmq::Error::ProcessingError(cause))
@@ -151,12 +152,12 @@ impl Hands {
         self.worker.pause();
     }
 
-    /// Takes no more jobs, and gives those that are running `patience` to end. Jobs go on being answered meanwhile.
+    /// Takes no more jobs, and gives running jobs `patience` to end. Their answers still reach the queue.
     pub(super) fn close(&self, connection: &Connection, patience: Duration) -> tokio::task::JoinHandle<()> {
         let worker = self.worker.clone();
         let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         connection.runtime().spawn(async move {
-            // It never fails.
+            // `close` never fails.
             let _ = worker.close(patience).await;
         })
     }

@@ -1,9 +1,9 @@
-//! The engine of many processes: BullMQ's queues on Redis, results and payloads in an object store.
+//! The engine for many processes: queues of BullMQ on Redis, with results and payloads in an object store.
 //!
-//! A graph becomes *flows* of at most some thousand jobs; that a job starts after those that it needs, that a job whose worker
-//! died starts again, attempts and priorities are BullMQ's. A job's data are ids alone: the key of the result, the hash of
-//! the payload, the keys of the inputs. Since results are stored under content keys and the first one stays, a job that runs
-//! twice has one effect.
+//! A graph becomes *flows* of at most some thousand jobs. BullMQ starts a job after the jobs that it needs, starts a
+//! job again if its worker dies, and handles attempts and priorities. The data of a job are ids only: the key of the
+//! result, the hash of the payload, the keys of the inputs. Results are stored under content keys and the first one
+//! stays, so a job that runs twice has the same effect as a job that runs once.
 //!
 //! ```text
 //!   leader: Engine::run                 Redis                    worker: Worker::run
@@ -14,8 +14,8 @@
 //!   check, keep the result ◀── objects
 //! ```
 //!
-//! [`BullmqEngine`] is the leader, [`Worker`] the loop of a worker, [`admin`] looks at runs and ends them. Other tools of
-//! BullMQ can watch the queue, which is plain.
+//! [`BullmqEngine`] is the leader, [`Worker`] the loop of a worker. [`admin`] shows runs and stops them. Any tool for
+//! BullMQ can watch the queue.
 
 pub mod admin;
 mod elsewhere;
@@ -40,29 +40,31 @@ pub use worker::{Worker, WorkerConfig, WorkerEvent, WorkerReport};
 use bullmq::options::TlsCerts;
 use url::Url;
 
-/// The name of a queue that is given none.
+/// The default name of a queue.
 pub const QUEUE: &str = "evergrove";
-/// What every key of a queue begins with: BullMQ's own default.
+/// Prefix of every key of a queue: BullMQ's default.
 pub const PREFIX: &str = "bull";
 
-/// What a certificate in PEM format begins with.
+/// First line of a certificate in PEM format.
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-/// Where Redis is, and what the queue is called.
+/// The Redis server, the name of the queue, and its times.
 #[derive(Clone)]
 pub struct Config {
-    /// Where Redis is.
+    /// The Redis server.
     pub redis: Redis,
-    /// The queue's name: leaders and workers that share it work together. Without a colon.
+    /// Name of the queue, without a colon. Leaders and workers with the same name work together.
     pub queue: String,
-    /// How long a worker may be silent before its jobs are given to others. Renewed three times in that while.
+    /// How long a worker may be silent before other workers get its jobs. A worker renews its locks three times in this
+    /// period.
     pub lock: Duration,
-    /// Pause before another attempt at a job whose error may pass, and before another look at one that a worker is not fit for.
+    /// Pause before a job with a transient error is tried again, and before a job that a worker cannot do is offered
+    /// again.
     pub back_off: Duration,
 }
 
 impl Config {
-    /// The queue `evergrove`, locks of 30 s, pauses of half a second.
+    /// The queue `evergrove`, locks of 30 s and pauses of half a second.
     pub fn new(redis: Redis) -> Self {
         Self { redis, queue: QUEUE.into(), lock: Duration::from_secs(30), back_off: Duration::from_millis(500) }
     }
@@ -73,7 +75,7 @@ impl Config {
         self
     }
 
-    /// Sets how long a worker may be silent.
+    /// Sets how long a worker may be silent before other workers get its jobs.
     pub fn with_lock(mut self, lock: Duration) -> Self {
         self.lock = lock;
         self
@@ -108,7 +110,7 @@ impl Redis {
     /// The server at `redis://[USER@]HOST[:PORT][/DATABASE]`, or with TLS at `rediss://..`, and its password.
     ///
     /// # Errors
-    /// [`QueueError::Url`], also when the URL holds a password: command lines are seen by everyone on a machine.
+    /// [`QueueError::Url`], also if the URL contains a password: every user of a machine can see command lines.
     pub fn new(url: &str, password: Option<String>) -> Result<Self, QueueError> {
         let invalid = |what: &str| QueueError::Url { what: what.into() };
         let parsed = Url::parse(url).map_err(|e| QueueError::Url { what: e.to_string() })?;
@@ -136,10 +138,11 @@ impl Redis {
         })
     }
 
-    /// Lets the certificates of this PEM text vouch for the server, and nobody else; without it, those do that browsers trust.
+    /// Trusts only the certificates in this PEM text to verify the server. By default, the certificates that browsers
+    /// trust are used.
     ///
     /// # Errors
-    /// [`QueueError::Certificates`] when the text has none, or the server is not one with TLS.
+    /// [`QueueError::Certificates`] if the text has no certificate, or if the server's URL is without TLS.
     pub fn with_ca(mut self, pem: Vec<u8>) -> Result<Self, QueueError> {
         let wrong = |what: &str| Err(QueueError::Certificates { redis: self.to_string(), what: what.into() });
         if !self.tls {

@@ -1,4 +1,4 @@
-//! Graphs cut into flows.
+//! Cuts graphs into flows.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use bullmq::{FlowJob, JobOptions};
 
 use crate::{TaskGraph, TaskId};
 
-/// Jobs of one flow, and of binary trees less than twice as many: a flow is added in one transaction, during which Redis does nothing
-/// else.
+/// Number of jobs at which a flow is cut. A flow of a binary tree has less than twice as many. Redis adds a flow in one
+/// transaction and does nothing else meanwhile.
 pub(super) const PIECE: usize = 2048;
-/// Levels of one flow: the queue's library adds flows by recursion.
+/// Largest number of levels of a flow. BullMQ's library adds flows by recursion.
 const DEPTH: usize = 128;
-/// The number of the lowest priority that the queue knows.
+/// The lowest priority of the queue, as a number. Larger numbers are lower priorities.
 const LOWEST: u64 = 1 << 21;
 
-/// The tasks of one flow, a tree: ascending, so that its root is the last.
+/// The tasks of one flow, which is a tree, in ascending order. The last one is the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) tasks: Vec<TaskId>,
@@ -26,16 +26,16 @@ impl Piece {
     }
 }
 
-/// A plan of flows for the tasks that have to run.
+/// Flows for the tasks that must run.
 ///
-/// A job of a flow has one parent; a task that several tasks need is the child of the first of them, and the others look for
-/// its result when they start ([`Plan::is_shared`]).
+/// A job has one parent. If several tasks need a result, its task is the child of the first of them. The other tasks
+/// look for the result when they start ([`Plan::is_shared`]).
 ///
-/// Flows are added from the leaves to the root. The root of a flow is there when the flow above it is added, which names it as
-/// a child, and the queue hangs it there, whether it is waiting, running or done.
+/// Flows are added from the leaves to the root. A flow names the roots of the flows below it as children. These roots
+/// are in the queue by then, and the queue attaches them, whether they are waiting, running or done.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// In the order in which they are added.
+    /// In the order in which the flows are added.
     pub(super) pieces: Vec<Piece>,
     /// One for each task of the graph.
     nodes: Vec<Node>,
@@ -43,23 +43,23 @@ pub(super) struct Plan {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
-    /// The task that it is a child of in its flow, or that of another.
+    /// The parent of the task, in the same flow or in another.
     parent: Option<TaskId>,
-    /// Place among all tasks by priority, from 1; 0 of a task that has not to run.
+    /// Rank by priority among the tasks that must run, from 1. 0 if the task does not run.
     rank: u32,
-    /// The task needs one that is another's child.
+    /// An input of the task is the child of another task.
     shared: bool,
     is_piece: bool,
 }
 
 impl Plan {
-    /// Cuts the tasks `todo`, which ascend.
+    /// Cuts `todo`, in ascending order, into flows of about `piece` tasks.
     pub(super) fn new(graph: &TaskGraph, todo: &[TaskId], piece: usize) -> Self {
         let mut nodes = vec![Node::default(); graph.len()];
         let mut order = todo.to_vec();
         order.sort_unstable_by_key(|id| (-i64::from(graph.task(*id).priority), *id));
         for (place, id) in order.into_iter().enumerate() {
-            // Beyond as many tasks as there are priorities, neighbours share one.
+            // If there are more tasks than priorities, neighbours share a priority.
             let rank =
                 if (todo.len() as u64) < LOWEST { place as u64 } else { place as u64 * LOWEST / todo.len() as u64 };
             nodes[id.0].rank = rank.min(LOWEST - 1) as u32 + 1;
@@ -78,22 +78,22 @@ impl Plan {
         plan
     }
 
-    /// True when the task has to run.
+    /// True if the task must run.
     pub(super) fn contains(&self, id: TaskId) -> bool {
         self.nodes[id.0].rank > 0
     }
 
-    /// True when the task may start before all of its inputs are there.
+    /// True if the task may start before all its inputs exist.
     pub(super) fn is_shared(&self, id: TaskId) -> bool {
         self.nodes[id.0].shared
     }
 
-    /// The tasks that are children of a task, ascending.
+    /// The children of a task, in ascending order.
     fn children(&self, graph: &TaskGraph, id: TaskId) -> impl Iterator<Item = TaskId> {
         needs(graph, id).into_iter().filter(move |d| self.nodes[d.0].parent == Some(id))
     }
 
-    /// The flow of a piece; `data` gives a job's data.
+    /// The flow of a piece. `data` returns the data of a job.
     pub(super) fn flow(
         &self,
         piece: &Piece,
@@ -112,7 +112,7 @@ impl Plan {
             children: None,
         };
         for id in &piece.tasks {
-            // The root of another flow is in the queue: to name it is to hang it here.
+            // The root of another flow is already in the queue. Naming it here attaches it.
             let children = self.children(graph, *id).map(|c| made.remove(&c).unwrap_or_else(|| job(c)));
             let children: Vec<_> = children.collect();
             made.insert(*id, FlowJob { children: Some(children).filter(|c| !c.is_empty()), ..job(*id) });
@@ -124,13 +124,13 @@ impl Plan {
         let node = &self.nodes[id.0];
         options.priority = Some(node.rank);
         options.fail_parent_on_failure = Some(node.parent.is_some());
-        // The root of a flow stays until the run ends, so that the flow above finds it.
+        // The root of a flow stays in the queue until the run ends, so the flow above finds it.
         options.remove_on_complete = Some(bullmq::types::RemoveOnFinish::Bool(!node.is_piece));
         options
     }
 
     fn cut(&mut self, graph: &TaskGraph, todo: &[TaskId], piece: usize) {
-        // Tasks and levels below a task that are in its piece, and the number of that.
+        // For each task: the number of tasks and levels at and below it in its piece, and the index of the piece.
         let mut sizes = vec![(0_u32, 0_u32); graph.len()];
         let mut piece_of = vec![usize::MAX; graph.len()];
         for id in todo {
@@ -143,7 +143,7 @@ impl Plan {
                 self.pieces.push(Piece { tasks: Vec::with_capacity(size as usize) });
             }
         }
-        // A parent comes after its children, so that it has its piece before they look for it.
+        // Parents come after their children, so the reverse order assigns a parent's piece first.
         for id in todo.iter().rev() {
             if let (usize::MAX, Some(parent)) = (piece_of[id.0], self.nodes[id.0].parent) {
                 piece_of[id.0] = piece_of[parent.0];
@@ -156,7 +156,7 @@ impl Plan {
     }
 }
 
-/// What a task needs, ascending and without repetition.
+/// The tasks that a task needs, in ascending order, without repetition.
 fn needs(graph: &TaskGraph, id: TaskId) -> Vec<TaskId> {
     let mut deps = graph.task(id).deps.clone();
     deps.sort_unstable();
@@ -187,7 +187,7 @@ mod tests {
         graph.iter().map(|(id, _)| id).collect()
     }
 
-    /// Every task is in one piece, pieces are of the size asked for, children's pieces come first.
+    /// Every task is in one piece, pieces have at most the expected size, and children come before their parents.
     fn check(graph: &TaskGraph, todo: &[TaskId], size: usize) -> Plan {
         let plan = Plan::new(graph, todo, size);
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! A connection to the queue: what is asked of the server, and calls that outlive a restart of it.
+//! A connection to the queue. Its calls survive a restart of the server.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,16 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::{Config, PREFIX};
 
-/// The oldest server whose commands the queue uses.
+/// The oldest version of Redis that has the commands of the queue.
 const VERSION: (u32, u32) = (6, 2);
-/// How long a server may take to answer when a connection begins.
+/// How long a server may take to answer the first request.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Jobs that are removed at once.
+/// Number of jobs that are removed concurrently.
 const REMOVED: usize = 256;
-/// How long calls are tried again while the server is away.
+/// How long calls are repeated while the server is unreachable.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Something is wrong with the queue or its server.
+/// An error of the queue or of its server.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     /// The URL is not that of a Redis server.
@@ -26,18 +26,18 @@ pub enum QueueError {
         /// What is wrong with it.
         what: String,
     },
-    /// The name is not that of a queue.
+    /// The name is not a valid name of a queue.
     #[error("invalid queue name {name:?}: expected letters, digits, '-', '_' and '.'")]
     Name {
         /// The name.
         name: String,
     },
-    /// The certificates are not what a server can be known by.
+    /// The certificates cannot be used to verify the server.
     #[error("invalid certificates for {redis}: {what}")]
     Certificates {
         /// The server.
         redis: String,
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// The server is too old.
@@ -67,16 +67,16 @@ pub enum QueueError {
     Call {
         /// The server.
         redis: String,
-        /// What was being done.
+        /// The operation that failed.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<bullmq::Error>,
     },
-    /// The system gave no thread.
+    /// The system did not start a thread.
     #[error("the thread of the queue's connection cannot be started: {0}")]
     Thread(#[source] std::io::Error),
-    /// There is no such run or job.
+    /// The run or job does not exist.
     #[error("unknown {what} {id:?} in queue {queue}")]
     Unknown {
         /// Run or job.
@@ -88,8 +88,8 @@ pub enum QueueError {
     },
 }
 
-/// A connection to one queue, driven by a thread of its own, on which no task is ever worked: what renews locks is never late
-/// because of a proof. One thread, since the calls of a job would else go from one to the other.
+/// A connection to one queue with a thread of its own. No task runs on this thread, so a proof never delays the renewal
+/// of locks. With more threads, the calls of a job would move from one thread to another.
 pub(super) struct Connection {
     pub(super) config: Config,
     pub(super) queue: Queue,
@@ -106,7 +106,7 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Connects, and refuses a server that could lose jobs.
+    /// Connects. Refuses a server that could lose jobs.
     pub(super) fn open(config: &Config) -> Result<Self, QueueError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if config.queue.is_empty() || !config.queue.chars().all(plain) {
@@ -133,7 +133,8 @@ impl Connection {
         runtime
     }
 
-    /// Makes a call, again and again while the server is away, for a minute at most. The call must bear being made twice.
+    /// Makes a call, and repeats it for up to a minute while the server is unreachable. It must be safe to make the
+    /// call twice.
     pub(super) fn call<T>(
         &self,
         what: &'static str,
@@ -155,7 +156,7 @@ impl Connection {
         self.runtime().block_on(attempts).map_err(self::call(&self.config, what))
     }
 
-    /// Makes calls once, within `patience`.
+    /// Makes calls once, and waits up to `patience` for their outcome.
     pub(super) fn try_once<T>(
         &self,
         what: &'static str,
@@ -166,7 +167,7 @@ impl Connection {
         outcome.unwrap_or_else(|_| Err(bullmq::Error::Redis(late()))).map_err(call(&self.config, what))
     }
 
-    /// Removes jobs in this order, each without those that it needs. A job that is running stays.
+    /// Removes jobs in this order, without their children. Running jobs stay.
     pub(super) fn remove(&self, names: &[String]) -> Result<(), QueueError> {
         for names in names.chunks(REMOVED) {
             self.call("removing jobs", async || {
@@ -177,7 +178,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends one command and takes its answer.
+    /// Sends one command and returns its answer.
     pub(super) fn command<T: redis::FromRedisValue>(
         &self,
         what: &'static str,
@@ -187,12 +188,12 @@ impl Connection {
     }
 }
 
-/// The error of a server that does not answer.
+/// The error for a server that does not answer in time.
 fn late() -> redis::RedisError {
     redis::RedisError::from((redis::ErrorKind::Io, "no answer in time"))
 }
 
-/// True of errors that a restart of the server explains.
+/// True for errors that a restart of the server can cause.
 fn passes(e: &redis::RedisError) -> bool {
     let code = e.code().unwrap_or_default();
     e.is_io_error()
@@ -205,7 +206,8 @@ pub(super) fn call<'c>(config: &'c Config, what: &'static str) -> impl FnOnce(bu
     move |source| QueueError::Call { redis: config.redis.to_string(), what, source: Box::new(source) }
 }
 
-/// Asks the server for what it is, once: the queue's own connections are patient, and would try a wrong password for long.
+/// Asks the server once for its version and settings. The queue's own connections would retry a wrong password for a
+/// long time.
 async fn check(config: &Config) -> Result<(), QueueError> {
     let ask = async {
         let url = config.redis.options().effective_url();
@@ -221,7 +223,7 @@ async fn check(config: &Config) -> Result<(), QueueError> {
     judge(&info, &config.redis.to_string())
 }
 
-/// Judges a server by what it says of itself.
+/// Checks the version and the settings in the server's answer to `INFO`.
 fn judge(info: &str, redis: &str) -> Result<(), QueueError> {
     let value = |name: &str| {
         let line = info.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));

@@ -1,4 +1,4 @@
-//! Runs as the queue's server knows them, for those who look from elsewhere.
+//! Records of runs on the queue's server, for other processes.
 
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
@@ -12,14 +12,14 @@ use super::queue::{Connection, QueueError};
 use crate::objects::Objects;
 use crate::{Key, Report, TaskId};
 
-/// Runs that are remembered.
+/// Number of runs whose records are kept.
 const RUNS: usize = 1000;
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
-    /// Its leader plans or waits.
+    /// Its leader plans, or waits for results.
     Running,
     /// The root's result is stored.
     Done,
@@ -32,9 +32,9 @@ pub enum RunState {
 /// A run of a graph: one call of the leader's `Engine::run`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Its name; the jobs of the run begin with it.
+    /// Its name, which is the prefix of its jobs' names.
     pub run: String,
-    /// Where it stands.
+    /// Its state.
     pub state: RunState,
     /// Key of the root.
     pub root: String,
@@ -48,13 +48,13 @@ pub struct RunRecord {
     pub done: usize,
     /// Attempts beyond the first.
     pub retries: usize,
-    /// How often the rest was planned anew, because stored results were damaged or jobs lost.
+    /// How often the remaining tasks were planned again, because stored results were damaged or jobs were lost.
     pub replans: u32,
-    /// Why it failed.
+    /// Cause of the failure.
     pub cause: Option<String>,
     /// When it began, in milliseconds since 1970.
     pub began_ms: u64,
-    /// When its leader was last heard of. A leader that is alive writes every few seconds.
+    /// When its leader last wrote the record, in milliseconds since 1970. A live leader writes every few seconds.
     pub seen_ms: u64,
 }
 
@@ -77,7 +77,7 @@ impl RunRecord {
         }
     }
 
-    /// True when nobody writes the record any more although the run has not ended.
+    /// True if the run has not ended and its leader has not written the record for 30 s.
     pub fn is_abandoned(&self) -> bool {
         self.state == RunState::Running && now_ms().saturating_sub(self.seen_ms) > 30_000
     }
@@ -89,25 +89,25 @@ pub(super) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A name for a new run, which no other has.
+/// A new, unique name of a run.
 pub(super) fn new_name(root: &Key) -> String {
-    // Seeded by the system, anew for each call.
+    // Every `RandomState` has different random keys.
     let random = RandomState::new().build_hasher().finish();
     let mut hasher = blake3::Hasher::new();
     hasher.update(&root.0).update(&random.to_le_bytes()).update(&now_ms().to_le_bytes());
     format!("r{}", &hasher.finalize().to_hex()[..12])
 }
 
-/// The name of a job: the run, how often it has been planned, and the task.
+/// The name of a job: run, generation and task.
 pub(super) fn job_name(run: &str, generation: u32, id: TaskId) -> String {
     format!("{run}-{generation}-{}", id.0)
 }
 
-/// The run, planning and task in a job's name.
+/// The run, generation and task in the name of a job.
 pub(super) fn parse_job(name: &str) -> Option<(&str, u32, TaskId)> {
     let mut parts = name.split('-');
     let (run, generation, id) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    // It names a folder of payloads too.
+    // The name of a run is also the name of a folder of payloads.
     let plain = !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric());
     (plain && parts.next().is_none()).then_some((run, generation, TaskId(id)))
 }
@@ -126,7 +126,7 @@ pub(super) fn write(connection: &Connection, record: &RunRecord) -> Result<(), Q
     connection.command("noting a run", redis::cmd("HSET").arg(runs_key(connection)).arg(&record.run).arg(text))
 }
 
-/// Every record, oldest first; what can not be read is left out.
+/// Every record, oldest first. Records that cannot be parsed are left out.
 pub(super) fn read_all(connection: &Connection) -> Result<Vec<RunRecord>, QueueError> {
     let texts: Vec<String> = connection.command("reading the runs", redis::cmd("HVALS").arg(runs_key(connection)))?;
     let mut records: Vec<RunRecord> = texts.iter().filter_map(|t| serde_json::from_str(t).ok()).collect();
@@ -145,12 +145,12 @@ pub(super) fn cancel(connection: &Connection, run: &str) -> Result<(), QueueErro
     connection.command("cancelling a run", redis::cmd("SADD").arg(cancelled_key(connection)).arg(run))
 }
 
-/// True when somebody asked for the run to stop.
+/// True if a cancellation of the run was requested.
 pub(super) fn is_cancelled(connection: &Connection, run: &str) -> Result<bool, QueueError> {
     connection.command("asking for a run", redis::cmd("SISMEMBER").arg(cancelled_key(connection)).arg(run))
 }
 
-/// Removes the jobs of runs that are not being worked on, those that need others first. Gives their number.
+/// Removes those jobs of `runs` that are not active, parents before children. Returns the number of removed jobs.
 pub(super) fn remove_jobs(connection: &Connection, runs: &HashSet<&str>) -> Result<usize, QueueError> {
     let states: Vec<_> = State::ALL.iter().filter(|s| **s != State::Active).map(|s| s.name()).collect();
     let queue = &connection.queue;
@@ -165,7 +165,7 @@ pub(super) fn remove_jobs(connection: &Connection, runs: &HashSet<&str>) -> Resu
     Ok(names.len())
 }
 
-/// Forgets the oldest runs that have ended, with what is left of their jobs and payloads, when there are many.
+/// If there are more than 1,100 records, forgets the oldest runs that have ended, with their jobs and payloads.
 pub(super) fn prune(connection: &Connection, objects: &Objects) -> Result<(), QueueError> {
     let count: usize = connection.command("counting runs", redis::cmd("HLEN").arg(runs_key(connection)))?;
     if count <= RUNS + RUNS / 10 {
@@ -181,15 +181,15 @@ pub(super) fn prune(connection: &Connection, objects: &Objects) -> Result<(), Qu
     Ok(())
 }
 
-/// Takes the payloads of a run away, as far as that can be done now: what stays harms nobody.
+/// Deletes the payloads of a run. Errors are ignored: remaining payloads do no harm.
 pub(super) fn remove_payloads(objects: &Objects, run: &str) {
     if parse_job(&format!("{run}-0-0")).is_some() {
         let _ = objects.payloads(run).clear();
     }
 }
 
-/// Takes over from other runs of the same root, whose leaders have died or do the same work: the jobs of theirs that wait
-/// would be done twice. A leader that is alive plans what is left anew.
+/// Takes over from other runs of the same root, whose leaders have died or do the same work: removes their waiting
+/// jobs, which would otherwise be done twice. A leader that is alive plans its remaining tasks again.
 pub(super) fn take_over(connection: &Connection, objects: &Objects, root: &str) -> Result<(), QueueError> {
     let records = read_all(connection)?;
     let mut others: Vec<_> = records.into_iter().filter(|r| r.state == RunState::Running && r.root == root).collect();

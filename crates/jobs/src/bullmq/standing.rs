@@ -1,4 +1,4 @@
-//! Where a run stands.
+//! The progress of a run.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use super::queue::{Connection, QueueError};
 use super::record::job_name;
 use crate::{Cancel, Cause, Event, Observer, Put, Report, Results, RunError, Runner, TaskGraph, TaskId};
 
-/// What a run has to do with a task.
+/// What a run does with a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Nothing.
     Skipped,
-    /// It is to be done.
+    /// The task must run.
     Wanted,
     Done,
 }
@@ -26,17 +26,17 @@ struct Attempts {
     running: bool,
 }
 
-/// What a run is about. Shared by its threads.
+/// What a run works on. Its threads share it.
 pub(super) struct Run<'e> {
     pub(super) graph: &'e TaskGraph,
     pub(super) runner: &'e dyn Runner,
     pub(super) results: &'e dyn Results,
     pub(super) connection: &'e Connection,
-    /// The name that its jobs begin with.
+    /// Prefix of the names of its jobs.
     pub(super) name: String,
-    /// How often a task is tried.
+    /// Largest number of attempts at a task.
     pub(super) attempts: u32,
-    /// Jobs of a flow.
+    /// Number of jobs at which a flow is cut.
     pub(super) piece: usize,
 }
 
@@ -59,11 +59,12 @@ impl Run<'_> {
             }
             options
         };
-        // Made for each attempt: it is several times as large as the plan of it.
+        // Made again for each attempt: a flow is several times as large as its plan.
         let flow = || plan.flow(piece, &config.queue, self.graph, &options, data);
         let (root, mut tried) = (name(piece.root()), false);
         self.connection.call("adding a flow", async || {
-            // A flow is added whole or not at all, and its root stays: if that is there, only the answer was lost.
+            // A flow is added as a whole or not at all, and its root stays. If the root exists, only the answer was
+            // lost.
             if std::mem::replace(&mut tried, true) && self.connection.queue.get_job(&root).await?.is_some() {
                 return Ok(());
             }
@@ -73,18 +74,18 @@ impl Run<'_> {
     }
 }
 
-/// Where a run stands. Belongs to the thread that called the engine, on which the observer is told.
+/// The progress of a run. Belongs to the thread that called the engine, which also calls the observer.
 pub(super) struct Standing<'e> {
     graph: &'e TaskGraph,
     observer: &'e dyn Observer,
     cancel: &'e Cancel,
     pub(super) report: Report,
-    /// The tasks that have to run, ascending.
+    /// The tasks that must run, in ascending order.
     todo: Vec<TaskId>,
     states: Vec<State>,
     attempts: HashMap<TaskId, Attempts>,
     failure: Option<(TaskId, u32, Cause)>,
-    /// Somebody else cancelled the run.
+    /// Another process cancelled the run.
     pub(super) cancelled: bool,
 }
 
@@ -102,22 +103,22 @@ impl<'e> Standing<'e> {
         Self { graph, observer, cancel, report, todo, states, attempts, failure: None, cancelled: false }
     }
 
-    /// The tasks that are not done, ascending.
+    /// The tasks that must run and are not done, in ascending order.
     pub(super) fn left(&self) -> Vec<TaskId> {
         self.todo.iter().filter(|id| self.is_wanted(**id)).copied().collect()
     }
 
-    /// True when the task has to run in this run and is done.
+    /// True if the task had to run and is done.
     pub(super) fn is_done(&self, id: TaskId) -> bool {
         self.state(id) == State::Done
     }
 
-    /// True when the task has to run and is not done.
+    /// True if the task must run and is not done.
     pub(super) fn is_wanted(&self, id: TaskId) -> bool {
         self.state(id) == State::Wanted
     }
 
-    /// The state of a task; ids come from the queue too.
+    /// The state of a task. Ids from the queue may be out of range: they count as skipped.
     fn state(&self, id: TaskId) -> State {
         self.states.get(id.0).copied().unwrap_or(State::Skipped)
     }
@@ -126,14 +127,14 @@ impl<'e> Standing<'e> {
         self.report.done == self.todo.len()
     }
 
-    /// True when nothing more may start.
+    /// True if nothing more may start.
     pub(super) fn is_stopping(&self) -> bool {
         self.failure.is_some() || self.cancelled || self.cancel.is_cancelled()
     }
 
-    /// Notes that an attempt begins; `attempt` where it is known.
+    /// Notes the start of an attempt. `attempt` is its number, if known.
     pub(super) fn started(&mut self, id: TaskId, attempt: Option<u32>) {
-        // Its worker has fallen silent, if it runs.
+        // If an earlier attempt is running, its worker has stopped responding.
         self.postponed(id);
         let attempts = self.attempts.entry(id).or_default();
         *attempts = Attempts { started: attempt.unwrap_or(attempts.started + 1), running: true };
@@ -147,7 +148,7 @@ impl<'e> Standing<'e> {
         self.observer.event(&Event::Retrying { id, task: self.graph.task(id), attempt, cause });
     }
 
-    /// Notes that an attempt which runs has ended and does not count.
+    /// Notes the end of a running attempt that is not counted.
     pub(super) fn postponed(&mut self, id: TaskId) {
         let Some(attempts) = self.attempts.get_mut(&id).filter(|a| a.running) else { return };
         *attempts = Attempts { started: attempts.started.saturating_sub(1), running: false };
@@ -167,17 +168,17 @@ impl<'e> Standing<'e> {
         self.observer.event(&Event::Finished { id, task: self.graph.task(id), bytes, done: self.report.done, by });
     }
 
-    /// Notes a failure; the first is the one that is reported.
+    /// Notes a failure. Only the first failure is reported.
     pub(super) fn failed(&mut self, id: TaskId, attempts: u32, cause: Cause) {
         self.failure.get_or_insert((id, attempts, cause));
     }
 
-    /// The task that failed, if one has.
+    /// The task that failed, if any.
     pub(super) fn failed_task(&self) -> Option<TaskId> {
         self.failure.as_ref().map(|(id, ..)| *id)
     }
 
-    /// Why the run failed, if it has.
+    /// The cause of the run's failure, if any.
     pub(super) fn cause(&self) -> Option<String> {
         self.failure.as_ref().map(|(id, _, cause)| {
             let task = self.graph.task(*id);

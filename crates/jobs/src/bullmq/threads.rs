@@ -13,10 +13,10 @@ use super::standing::{Run, Standing};
 use crate::local::{AtEnd, Input, Outcome as Attempted, STACK_BYTES, attempt_task, panic_text};
 use crate::{Cause, Put, Report, RunError, TaskId};
 
-/// Silence after which the leader asks whether the queue has anything left.
+/// Silence after which the leader checks whether the queue still has jobs.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// What the leader is told.
+/// Messages to the leader.
 enum Message {
     /// A task may begin.
     Handed(Handed),
@@ -30,7 +30,7 @@ struct Running<'scope> {
     inputs: usize,
 }
 
-/// Runs the tasks with `concurrency` threads at once.
+/// Runs the tasks on up to `concurrency` threads at once.
 pub(super) fn work<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     run: &'env Run<'env>,
@@ -76,10 +76,10 @@ pub(super) fn work<'scope, 'env>(
         }
     };
     for (_, Running { thread, .. }) in running {
-        // What is stored is kept; the failure that ends the run is another.
+        // The thread has stored its result if it made one. The run already ends for another reason.
         let _ = thread.join();
     }
-    // Answers are on their way; nothing is lost if they do not arrive, since the queue goes.
+    // This gives answers time to arrive. Lost answers do no harm, because the queue is removed.
     let closed = hands.close(run.connection, Duration::from_millis(150));
     let _ = run.connection.runtime().block_on(closed);
     let _ = run.connection.call("removing the queue", async || run.connection.queue.obliterate(true, 1000).await);
@@ -91,13 +91,13 @@ fn left(standing: &Standing<'_>) -> TaskId {
     standing.left().first().copied().unwrap_or(TaskId(0))
 }
 
-/// True when the queue has nothing that could still run.
+/// True if the queue has no job that can still run.
 fn is_idle(run: &Run<'_>) -> Result<bool, QueueError> {
     let counts = run.connection.call("counting jobs", async || run.connection.queue.get_job_counts().await)?;
     Ok(counts.waiting + counts.active + counts.delayed + counts.prioritized == 0)
 }
 
-/// Starts a task's thread, if the task may start.
+/// Starts a thread for the task, if the task may start.
 fn begin<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     run: &'env Run<'env>,
@@ -115,7 +115,7 @@ fn begin<'scope, 'env>(
     }
     let task = run.graph.task(id);
     if standing.is_done(id) || running.contains_key(&id) {
-        // The lock was lost for a while: the queue asks again for what is done, or under way.
+        // The lock was lost for a while, and the queue hands out the job again although it is done or running.
         let done = standing.is_done(id).then_some(Answer::Done(Outcome { bytes: 0, already: true }));
         return handed.answer(done.unwrap_or(Answer::Later(LATER)));
     }
@@ -148,7 +148,7 @@ fn begin<'scope, 'env>(
     }
 }
 
-/// Takes in the end of a task's thread, and answers the queue.
+/// Handles the end of a task's thread, and answers the queue.
 fn end(run: &Run<'_>, standing: &mut Standing<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
     let Some(Running { thread, handed, .. }) = running.remove(&id) else { return };
     let outcome = thread.join().unwrap_or_else(|panic| Err((Cause::Panic(panic_text(&*panic)), false)));

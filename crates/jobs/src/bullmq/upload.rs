@@ -1,4 +1,4 @@
-//! What workers elsewhere need: jobs' data, payloads, and results that only the leader has.
+//! Data, payloads and inputs for workers in other processes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,30 +13,31 @@ use crate::local::panic_text;
 use crate::objects::{Objects, ObjectsError};
 use crate::{Cause, Key, ResultsError, TaskFailure, TaskId};
 
-/// Uploads at once: most of the time of each is waiting.
+/// Number of concurrent uploads: most of the time of each is waiting.
 const UPLOADS: usize = 8;
-/// Bytes after which a pack is stored.
+/// Size in bytes at which a pack is stored.
 const PACK: usize = 1 << 20;
 
-/// The data of a job: ids alone.
+/// The data of a job: ids only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JobData {
-    /// What the result is stored under.
+    /// Key of the result.
     pub(super) key: String,
     /// Hash of the payload.
     pub(super) payload: String,
-    /// Hash of the object that has the payload, under which it is stored; and where it has it.
+    /// Hash of the pack, the object that contains the payload. The pack is stored under this hash. `offset` and
+    /// `length`, in bytes, are the payload's place in it.
     pub(super) pack: String,
     pub(super) offset: u64,
     pub(super) length: u64,
     /// Keys of the inputs.
     pub(super) inputs: Vec<String>,
-    /// The job may start before its inputs are there.
+    /// The job may start before its inputs exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) shared: bool,
 }
 
-/// Where a payload is.
+/// Where a payload is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packed {
     id: TaskId,
@@ -46,10 +47,9 @@ struct Packed {
     length: u64,
 }
 
-/// The data of a piece's jobs, after what they need has been stored: the data of a task of the piece, or of a root of a piece
-/// below it, whose data are in the queue already.
+/// The places of a piece's payloads, from which the data of its jobs are made. Payloads and inputs are stored.
 pub(super) struct Prepared {
-    /// Ascending by task.
+    /// In ascending order of tasks.
     payloads: Vec<Packed>,
 }
 
@@ -71,8 +71,8 @@ impl Prepared {
     }
 }
 
-/// Prepares the pieces of a plan one after the other, each when there is a word for it, and tells of each; until there are no more
-/// words, or all is over.
+/// Prepares the pieces of a plan in order. Waits for a message in `words` before each piece, and passes the outcome to
+/// `tell`. Ends when the sender of `words` is dropped. `over` ends the preparation of a piece early.
 pub(super) fn prepare_all(
     run: &Run<'_>,
     plan: &Plan,
@@ -90,11 +90,11 @@ pub(super) fn prepare_all(
     }
 }
 
-/// Stores the payloads of a piece, many in one object, and those inputs that no job of the plan makes. Several at a time; memory is that of
-/// as many packs.
+/// Stores the payloads of a piece, many in one object, and the inputs that no job of the plan makes. Uses up to
+/// [`UPLOADS`] threads, each with one pack in memory.
 ///
 /// # Errors
-/// The first task whose payload or input can not be stored, and why.
+/// The first task whose payload or input could not be stored, and the cause.
 fn prepare(
     run: &Run<'_>,
     plan: &Plan,
@@ -138,7 +138,7 @@ fn prepare(
     Ok(Prepared { payloads })
 }
 
-/// Payloads that become one object.
+/// Payloads that are stored as one object.
 #[derive(Default)]
 struct Pack {
     bytes: Vec<u8>,
@@ -152,7 +152,7 @@ impl Pack {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Stores the object and gives where its payloads are.
+    /// Stores the object. Returns the places of its payloads.
     fn store(self, objects: &Objects) -> Result<Vec<Packed>, (TaskId, Cause)> {
         let Some((first, ..)) = self.payloads.first() else { return Ok(Vec::new()) };
         let pack = Key(*blake3::hash(&self.bytes).as_bytes());
@@ -162,7 +162,7 @@ impl Pack {
     }
 }
 
-/// The payload of a task, those of its inputs being stored that no job of the plan makes.
+/// The payload of a task. Stores those of the task's inputs that no job of the plan makes.
 fn make(run: &Run<'_>, plan: &Plan, objects: &Objects, id: TaskId) -> Result<Vec<u8>, Cause> {
     for input in run.graph.task(id).deps.iter().filter(|d| !plan.contains(**d)) {
         let key = run.graph.task(*input).key;
@@ -178,7 +178,7 @@ fn make(run: &Run<'_>, plan: &Plan, objects: &Objects, id: TaskId) -> Result<Vec
     run.runner.payload(id, run.graph.task(id)).map_err(|TaskFailure { error, .. }| Cause::Error(error))
 }
 
-/// An error of the object store as that of a store of results.
+/// An error of the object store, as an error of a store of results.
 pub(super) fn not_stored(e: ObjectsError) -> Cause {
     let context = e.place.display().to_string();
     Cause::Results(ResultsError { context, source: Box::new(e.source) })

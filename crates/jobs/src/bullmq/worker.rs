@@ -18,27 +18,27 @@ use crate::local::{AtEnd, STACK_BYTES, panic_text};
 use crate::objects::{Objects, ObjectsError};
 use crate::{BadInput, BadResult, Cancel, Job, Key, Put, TaskFailure, Unfit, Work};
 
-/// What the failure of a job begins with that found something stored damaged: the leader has it made anew.
+/// Prefix of a job's failure if an object is damaged or missing. The leader has the object made again.
 pub(super) const DAMAGED: &str = "damaged: ";
-/// How often a worker looks whether it is to end.
+/// How often a worker checks whether it must end.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a worker that drains waits for its jobs.
+/// How long a draining worker waits for its running jobs.
 const DRAIN: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often workers that are not fit for a job may put it off, with a pause of [`Config::back_off`] each time: a minute, unless that is
-/// set. After that each costs an attempt.
+/// How often workers that cannot do a job may postpone it, each time by [`Config::back_off`]: for a minute in all by
+/// default. Further attempts are counted.
 const UNFIT: u32 = 120;
 
-/// The longest text of a failure, in bytes: it may quote what somebody has stored, or written into the queue.
+/// Longest text of a failure, in bytes. The text may quote objects or queue data that anyone could have written.
 const CAUSE: usize = 4096;
 
-/// What a worker works with.
+/// Settings of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerConfig {
     /// The queue.
     pub queue: Config,
-    /// Where payloads and results are.
+    /// The store of payloads and results.
     pub objects: Objects,
-    /// Jobs at once, at least one.
+    /// Largest number of jobs at once. 0 means 1.
     pub concurrency: usize,
     /// A name for people who look at the queue.
     pub name: String,
@@ -67,9 +67,9 @@ pub enum WorkerEvent<'a> {
         kind: &'a str,
         /// Size of the result.
         bytes: usize,
-        /// What the attempt took: reading, proving, storing.
+        /// Time of the attempt: reading, proving and storing.
         elapsed: Duration,
-        /// The result was there already.
+        /// The result existed before.
         already: bool,
     },
     /// An attempt failed.
@@ -78,45 +78,45 @@ pub enum WorkerEvent<'a> {
         job: &'a str,
         /// Its kind.
         kind: &'a str,
-        /// Why.
+        /// The cause.
         cause: &'a str,
-        /// The queue may try again.
+        /// The queue may try the job again.
         retry: bool,
-        /// What the attempt took.
+        /// Time of the attempt.
         elapsed: Duration,
     },
-    /// The job was put off: this worker is not fit for it, or what it needs is not there yet. No attempt is counted.
+    /// The job was postponed: this worker cannot do it, or an input is missing. No attempt is counted.
     Postponed {
         /// The job's name in the queue.
         job: &'a str,
         /// Its kind.
         kind: &'a str,
-        /// Why.
+        /// The cause.
         cause: &'a str,
     },
-    /// A job was taken from a worker that had fallen silent; any worker may have noticed.
+    /// A job was taken from a worker that stopped responding. Any worker can report this.
     Stalled {
         /// The job's name in the queue.
         job: &'a str,
     },
-    /// The queue's server does not answer; the worker goes on trying.
+    /// The queue's server does not answer. The worker keeps trying.
     Trouble {
-        /// Why.
+        /// The cause.
         cause: &'a str,
     },
-    /// The worker takes no more jobs and ends after those that run.
+    /// The worker takes no more jobs, and ends when the running jobs have ended.
     Draining {
-        /// Jobs that run.
+        /// Number of running jobs.
         running: usize,
     },
 }
 
-/// What a worker has done.
+/// Counts of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerReport {
     /// Jobs done.
     pub done: usize,
-    /// Of these, jobs whose result was there already.
+    /// Number of done jobs whose result existed before.
     pub already: usize,
     /// Attempts that failed.
     pub failed: usize,
@@ -124,7 +124,7 @@ pub struct WorkerReport {
     pub bytes: u64,
 }
 
-/// A worker.
+/// The loop that does jobs.
 ///
 /// ```text
 ///            a job is taken                        result stored
@@ -133,17 +133,17 @@ pub struct WorkerReport {
 ///      │                      of its own)       ─────────────────▶ waiting; the queue tries again, or fails the job
 ///      │  drain                  │  drain
 ///      ▼                         ▼
-///    ended ◀──────────────── draining: takes no more jobs, ends when those that run have ended
+///    ended ◀──────────────── draining: takes no more jobs, ends when the running jobs have ended
 /// ```
 ///
-/// A worker that dies leaves its jobs to others: their locks run out.
+/// If a worker dies, its locks expire and other workers get its jobs.
 ///
-/// Each job that runs has one of the worker's threads, which takes it from the queue's connection, does it and answers: between
-/// two jobs nobody else has to be woken.
+/// Each running job has one of the worker's threads. The thread takes the job from the queue's connection, does it and
+/// answers. No other thread needs to wake up between two jobs.
 #[derive(Debug)]
 pub struct Worker;
 
-/// What the threads of jobs, and the queue's library, tell the worker's own.
+/// Messages to the worker's main thread, from the threads of jobs and from BullMQ's library.
 enum Message {
     Begun { job: String, kind: String, attempt: u32 },
     Ended { job: String, kind: String, elapsed: Duration, end: Result<Outcome, Failure> },
@@ -156,14 +156,14 @@ enum Message {
 enum Failure {
     /// Another attempt may succeed.
     Retry(String),
-    /// Another attempt would fail likewise.
+    /// Another attempt would fail too.
     Final(String),
-    /// Not now: a pause, and why.
+    /// The job must wait: how long, and why.
     Later(Duration, String),
 }
 
 impl Failure {
-    /// The same with at most [`CAUSE`] bytes of its text.
+    /// The same failure with at most [`CAUSE`] bytes of text.
     fn cut(mut self) -> Self {
         let (Self::Retry(cause) | Self::Final(cause) | Self::Later(_, cause)) = &mut self;
         if cause.len() > CAUSE {
@@ -175,14 +175,16 @@ impl Failure {
 }
 
 impl Worker {
-    /// Works until `drain` says so, and then until the jobs that run have ended. Tells `observe` what happens, from the
-    /// calling thread; jobs do not wait for it.
+    /// Works until `drain` is cancelled, and then until the running jobs have ended. Calls `observe` on the calling
+    /// thread; jobs do not wait for it.
     ///
-    /// Payloads are compared with their hashes, and nothing else is read of a job that [`Work::admit`] refuses. Its result is looked
-    /// up next, and taken if [`Work::check`] accepts it. What is found damaged is taken away, and the leader has it made anew.
+    /// Compares payloads with their hashes. If [`Work::admit`] refuses a job, reads none of its other objects. Then
+    /// looks for an existing result, and uses it if [`Work::check`] accepts it. Damaged results and inputs are deleted,
+    /// and the leader has them made again.
     ///
     /// # Errors
-    /// [`QueueError`] when the server can not be reached or is refused at the start. Later a worker waits for its server.
+    /// [`QueueError`] if the server cannot be reached or is refused at the start. Later the worker waits for its
+    /// server.
     pub fn run(
         config: &WorkerConfig,
         work: &dyn Work,
@@ -194,7 +196,7 @@ impl Worker {
         let ((hand, handed), (tell, told)) = (mpsc::channel(), mpsc::channel());
         let crew = Crew { config, work, handed: Mutex::new(handed), doing: Mutex::default(), span: Span::current() };
         thread::scope(|scope| {
-            // The threads end also when `observe` panics.
+            // The threads end even if `observe` panics.
             let end = hand.clone();
             let _end = AtEnd(|| (0..concurrency).for_each(|_| drop(end.send(None))));
             for _ in 0..concurrency {
@@ -221,7 +223,7 @@ impl Worker {
                 }
                 match told.recv_timeout(TICK) {
                     Ok(message) => note(observe, &mut report, &mut running, message),
-                    // A job has told of its end before the queue gets its answer.
+                    // A job reports its end before it answers the queue.
                     Err(_) if running == 0 && closing.as_ref().is_some_and(|c| c.is_finished()) => return Ok(report),
                     Err(_) => {}
                 }
@@ -230,7 +232,7 @@ impl Worker {
     }
 }
 
-/// Passes a message on, and counts.
+/// Passes a message to `observe`, and counts it.
 fn note(observe: &dyn Fn(&WorkerEvent<'_>), report: &mut WorkerReport, running: &mut usize, message: Message) {
     match message {
         Message::Begun { job, kind, attempt } => {
@@ -260,20 +262,20 @@ fn note(observe: &dyn Fn(&WorkerEvent<'_>), report: &mut WorkerReport, running: 
     }
 }
 
-/// What the threads of jobs share.
+/// State that the threads of jobs share.
 struct Crew<'e> {
     config: &'e WorkerConfig,
     work: &'e dyn Work,
-    /// Jobs from the queue; a thread that is given none ends.
+    /// Jobs from the queue. `None` ends a thread.
     handed: Mutex<mpsc::Receiver<Option<Handed>>>,
-    /// Names of the jobs that are being done.
+    /// Names of the jobs in progress.
     doing: Mutex<HashSet<String>>,
-    /// What the spans of jobs are parts of.
+    /// Parent of the spans of jobs.
     span: Span,
 }
 
 impl Crew<'_> {
-    /// Does jobs until there are none.
+    /// Does jobs until it receives `None`.
     fn work(&self, tell: &mpsc::Sender<Message>) {
         loop {
             let next = self.handed.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -281,18 +283,18 @@ impl Crew<'_> {
             if self.doing().insert(handed.name.clone()) {
                 self.job(handed, tell);
             } else {
-                // The lock was lost for a while, and the queue gives the job again, to the worker that still does it.
+                // The lock was lost for a while, and the queue gave the job again to the worker that is still doing it.
                 handed.answer(Answer::Later(LATER));
             }
         }
     }
 
     fn doing(&self) -> MutexGuard<'_, HashSet<String>> {
-        // A name more or less is all that is written.
+        // A panic elsewhere does not damage the set: a name is in it or not.
         self.doing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does a job, tells of it and answers.
+    /// Does a job, reports it, and answers the queue.
     fn job(&self, handed: Handed, tell: &mpsc::Sender<Message>) {
         let (job, kind) = (handed.name.clone(), handed.kind.clone());
         let begun = Message::Begun { job: job.clone(), kind: kind.clone(), attempt: handed.attempt };
@@ -327,14 +329,14 @@ impl Crew<'_> {
     }
 }
 
-/// An object store that does not answer may do so later.
+/// The object store does not answer, but may do so later.
 fn away(e: ObjectsError) -> Failure {
     Failure::Retry(format!("the object store: {e}"))
 }
 
-/// Does a job: reads its payload, looks for its result, reads what it needs, executes it, stores the result.
+/// Does a job: reads its payload, looks for its result, reads its inputs, executes it, and stores the result.
 ///
-/// In memory are the payload and, one after the other, a result that is there already and the inputs that the payload asks for.
+/// In memory are the payload and, one after the other, an existing result and the inputs that the payload asks for.
 fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Outcome, Failure> {
     let objects = &config.objects;
     let unreadable = |what: &str| Failure::Final(format!("the job's data can not be read: {what}"));
@@ -354,7 +356,7 @@ fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Ou
     let failure = |TaskFailure { error, retry }: TaskFailure| {
         let cause = error.to_string();
         match retry {
-            // Another worker may be fit for it; and if there is none, it fails in the end.
+            // Another worker may be able to do the job. If no worker is, the job fails after its counted attempts.
             true if error.is::<Unfit>() && handed.postponed < UNFIT => Failure::Later(config.queue.back_off, cause),
             true => Failure::Retry(cause),
             false => Failure::Final(cause),
@@ -366,7 +368,7 @@ fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Ou
         match guarded(|| work.check(&job, &bytes)) {
             Ok(()) => return Ok(Outcome { bytes: bytes.len(), already: true }),
             Err(TaskFailure { error, .. }) if error.is::<BadResult>() => objects.delete(&own).map_err(away)?,
-            // Of a worker that can not judge it, another will.
+            // This worker cannot judge the result. Another worker may.
             Err(e) => return Err(failure(e)),
         }
     }
@@ -395,7 +397,7 @@ fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Ou
     Ok(Outcome { bytes: made.len(), already: put == Put::AlreadyThere })
 }
 
-/// The outcome of work, a panic of which is its failure.
+/// Runs `work`. A panic becomes a failure.
 fn guarded<T>(work: impl FnOnce() -> Result<T, TaskFailure>) -> Result<T, TaskFailure> {
     let panicked = |panic: Box<dyn std::any::Any + Send>| {
         Err(TaskFailure::permanent(format!("the task panicked: {}", panic_text(&*panic))))

@@ -1,4 +1,4 @@
-//! The engine on BullMQ's queue keeps the laws of engines, on a real Redis server.
+//! The engine on BullMQ satisfies the laws of engines, with a real Redis server.
 
 use evergrove_jobs::bullmq::admin::Admin;
 use evergrove_jobs::bullmq::{BullmqEngine, Config, QueueError, Redis};
@@ -15,7 +15,7 @@ fn config(server: &RedisServer) -> Config {
 fn keeps_the_laws_of_engines() {
     let Some(server) = RedisServer::start() else { return };
     engine::laws(&|concurrency| Box::new(BullmqEngine::local(config(&server), concurrency)));
-    // The same in many flows.
+    // The same laws with many flows.
     engine::laws(&|concurrency| Box::new(BullmqEngine::local(config(&server), concurrency).with_flow_size(5)));
 }
 

@@ -1,7 +1,7 @@
-//! What may happen to a cluster: its workers, its leader, its Redis and its object store fail, and everything is done once or
-//! fails with its cause.
+//! Faults of a cluster. Its workers, leader, Redis and object store fail; every task is still done once, or the run
+//! fails with the cause.
 //!
-//! Workers and leaders that are killed are processes of this test's own program.
+//! The workers and leaders that are killed are processes of this test program.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ use evergrove_testkit::faults::FaultyObjects;
 use evergrove_testkit::servers::RedisServer;
 use evergrove_testkit::text::{Deed, TextTasks, TextWork, expected};
 
-/// What a process of this program is to be.
+/// The environment variables of such a process: its role.
 const ROLE: &str = "EVERGROVE_TEST_ROLE";
 /// The URL of its Redis server.
 const REDIS: &str = "EVERGROVE_TEST_REDIS";
 /// Its directory of objects.
 const OBJECTS: &str = "EVERGROVE_TEST_OBJECTS";
-/// Time after which a run is given up.
+/// Time after which a run is cancelled.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// The result of a task takes so long.
+/// Time that a task takes.
 const TASK: Duration = Duration::from_millis(10);
 
 fn config(url: &str) -> Config {
@@ -66,7 +66,7 @@ impl Cluster {
         self.dir.path().join("executions")
     }
 
-    /// How often each task was executed.
+    /// Number of executions of each task.
     fn executions(&self) -> HashMap<usize, usize> {
         let text = std::fs::read_to_string(self.log()).unwrap_or_default();
         let mut counts = HashMap::new();
@@ -81,7 +81,7 @@ impl Cluster {
         Process(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs"))
     }
 
-    /// Runs a graph by whatever workers there are, for [`PATIENCE`] at most.
+    /// Runs a graph on the workers that exist, for at most [`PATIENCE`].
     fn lead(&self, graph: &TaskGraph, tasks: &TextTasks, results: &MemoryResults) -> Result<Report, RunError> {
         lead(&self.config(), &self.objects(), graph, tasks, results, &|_| {}, &Cancel::new())
     }
@@ -107,7 +107,7 @@ fn lead(
     engine.run(graph, tasks, results, &observer, cancel)
 }
 
-/// A process that is killed at the latest when the test ends.
+/// A process that is killed at the end of the test, if it still runs.
 struct Process(Child);
 
 impl Process {
@@ -128,7 +128,7 @@ impl Drop for Process {
     }
 }
 
-/// Not a test: what the processes of the tests run.
+/// Not a test: the main function of the tests' processes.
 #[test]
 fn a_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -148,7 +148,7 @@ fn a_process() {
     }
 }
 
-/// Works on threads of this process while `during` runs.
+/// Runs a worker for texts in this process during `during`.
 fn with_worker<T>(
     config: &WorkerConfig,
     observe: &(dyn Fn(&WorkerEvent<'_>) + Sync),
@@ -157,14 +157,14 @@ fn with_worker<T>(
     with_work(config, &TextWork { log: None }, observe, during)
 }
 
-/// Does such work on threads of this process while `during` runs.
+/// Runs a worker for `work` in this process during `during`.
 fn with_work<T>(
     config: &WorkerConfig,
     work: &dyn Work,
     observe: &(dyn Fn(&WorkerEvent<'_>) + Sync),
     during: impl FnOnce() -> T,
 ) -> (T, WorkerReport) {
-    /// Ends the worker also when an assertion fails.
+    /// Ends the worker even if an assertion fails.
     struct AtEnd<'a>(&'a Cancel);
     impl Drop for AtEnd<'_> {
         fn drop(&mut self) {
@@ -181,8 +181,8 @@ fn with_work<T>(
     })
 }
 
-/// Asserts that little more was executed than had to be: what ran when something died, and what a slow machine has let be
-/// taken from a worker that was alive.
+/// Asserts that few tasks were executed twice. A task may run twice if a process died during it, or if a slow machine
+/// took it from a live worker.
 fn check_executions(cluster: &Cluster, tasks: usize) {
     let executions = cluster.executions();
     assert_eq!(executions.len(), tasks);
@@ -190,7 +190,7 @@ fn check_executions(cluster: &Cluster, tasks: usize) {
     assert!(total <= tasks + tasks / 4, "{total} executions of {tasks} tasks");
 }
 
-/// Every result is stored once, and is what it is by definition.
+/// Every result is stored once and equals its definition.
 fn check(graph: &TaskGraph, results: &MemoryResults) {
     assert_eq!(results.len(), graph.len());
     for (id, task) in graph.iter() {
@@ -296,7 +296,7 @@ fn a_worker_that_sleeps_too_long_is_too_late() {
             wait_for(&objects, 10);
             sleeper.signal("-STOP");
             thread::sleep(Duration::from_millis(2500));
-            // Its jobs are others' now, and its results are there already.
+            // By now other workers have done its jobs and stored the results.
             sleeper.signal("-CONT");
         });
         assert_eq!(cluster.lead(&graph, &TextTasks::new(TASK), &results).expect("runs").done, 63);
@@ -336,7 +336,7 @@ fn a_task_that_kills_its_workers_fails() {
 #[test]
 fn a_failure_is_reported_with_its_cause() {
     let Some(cluster) = Cluster::start() else { return };
-    // A job whose lock is lost is done twice: on a busy machine a second is too short a time to count attempts in.
+    // A job whose lock is lost is done twice. On a busy machine, attempts can only be counted with a long lock.
     let queue = cluster.config().with_lock(Duration::from_secs(60));
     let worker = WorkerConfig { queue, objects: cluster.objects(), concurrency: 1, name: "one".into() };
     let graph = engine::tree(4);
@@ -380,7 +380,7 @@ fn what_is_damaged_is_made_again() {
     let Some(cluster) = Cluster::start() else { return };
     let (graph, objects) = (engine::tree(4), cluster.objects());
     let worker = WorkerConfig { queue: cluster.config(), objects: objects.clone(), concurrency: 2, name: "one".into() };
-    // A result that somebody stored and nobody made; and a payload.
+    // A stored result that no task made.
     objects.put(&engine::key(5), b"5(nonsense").expect("stores");
     let damage = |key: usize| {
         objects.delete(&engine::key(key)).expect("deletes");
@@ -388,7 +388,7 @@ fn what_is_damaged_is_made_again() {
     };
     let (damaged, results) = (Mutex::new(false), MemoryResults::new());
     let observer = |event: &Event<'_>| {
-        // A stored result of an input, after the leader has taken it over.
+        // Replaces a stored input after the leader has taken it over.
         if let Event::Finished { id: TaskId(0), .. } = event
             && !std::mem::replace(&mut *damaged.lock().expect("not poisoned"), true)
         {
@@ -421,7 +421,7 @@ fn many_damaged_inputs_are_made_again() {
     let (graph, objects, results) = (engine::tree(4), cluster.objects(), MemoryResults::new());
     let leaves: Vec<_> = graph.iter().filter(|(_, t)| t.kind == "leaf").map(|(id, _)| id).take(6).collect();
     for id in &leaves {
-        // The leader has the result; what lies where workers look for it is rubbish.
+        // The leader has the valid result, and the workers' store has rubbish.
         let key = graph.task(*id).key;
         results.put(&key, &expected(&graph, *id).into()).expect("stores");
         objects.put(&key, b"rubbish").expect("stores");
@@ -432,7 +432,7 @@ fn many_damaged_inputs_are_made_again() {
     check(&graph, &results);
 }
 
-/// Work that this worker can not do.
+/// Work of another version, which cannot do the jobs.
 struct OtherVersion;
 
 impl Work for OtherVersion {
@@ -462,7 +462,7 @@ fn a_worker_that_is_not_fit_costs_no_attempt() {
             postponed.fetch_add(1, Ordering::SeqCst);
         }
     };
-    // Each leaf is put off more often than a task is tried; then somebody comes who can.
+    // Each leaf is postponed more often than a task is tried. Then a worker comes that can do it.
     let begun = AtomicUsize::new(0);
     let attempts = |event: &Event<'_>| match event {
         Event::Started { attempt, .. } => {
@@ -493,7 +493,7 @@ fn a_worker_that_is_not_fit_costs_no_attempt() {
     assert_eq!(begun.into_inner(), 0, "each beginning has its end");
     check(&graph, &results);
 
-    // Where nobody is fit the run fails, with the cause, when there was time enough for others.
+    // If no worker can do a job, the run fails with that cause, after a time in which other workers could have come.
     let before = postponed.load(Ordering::SeqCst);
     let (outcome, _) = with_work(&unfit, &OtherVersion, &observe, || {
         cluster.lead(&engine::tree(0), &TextTasks::new(TASK), &MemoryResults::new())
@@ -507,7 +507,7 @@ fn a_worker_that_is_not_fit_costs_no_attempt() {
     assert!(postponed.into_inner() >= before + 100);
 }
 
-/// Objects with payloads, of all runs.
+/// Number of objects with payloads, over all runs.
 fn payloads(cluster: &Cluster) -> usize {
     let Ok(runs) = std::fs::read_dir(cluster.dir.path().join("payloads")) else { return 0 };
     runs.flatten().map(|run| std::fs::read_dir(run.path()).map_or(0, Iterator::count)).sum()
@@ -521,7 +521,7 @@ fn payloads_go_when_their_run_has_ended() {
     let graph = engine::tree(4);
     let run =
         |tasks: TextTasks| with_worker(&worker, &|_| {}, || cluster.lead(&graph, &tasks, &MemoryResults::new())).0;
-    // A job that failed can be tried again, and needs its payload.
+    // A failed job can be retried, so its payload stays.
     run(TextTasks::new(Duration::ZERO).with(7, Deed::Fail)).expect_err("task 7 fails");
     let stored = payloads(&cluster);
     assert!((1..=8).contains(&stored), "{stored} packs of payloads");
@@ -546,7 +546,7 @@ fn results_that_are_there_are_taken() {
         objects.put(&engine::key(n), &expected(&graph, TaskId(n))).expect("stores");
     }
     let results = MemoryResults::new();
-    // The leader has what no worker has: a part of an earlier run.
+    // Only the leader has this result, as if an earlier run had made it.
     results.put(&engine::key(6), &expected(&graph, TaskId(6)).into()).expect("stores");
     let (outcome, done) =
         with_worker(&worker, &|_| {}, || cluster.lead(&graph, &TextTasks::new(Duration::ZERO), &results));
@@ -565,7 +565,7 @@ fn a_result_that_several_need_is_waited_for() {
         let deps = deps.iter().map(|d| TaskId(*d)).collect();
         graph.add(Task { key: engine::key(n), kind: "task", priority, deps }).expect("valid");
     };
-    // The second join is no ancestor of the slow leaf's parent, and comes first as soon as the quick leaf is there.
+    // The second join is not an ancestor of the slow leaf's parent. It comes first when the quick leaf is done.
     add(0, 0, &[]);
     add(1, 5, &[]);
     add(2, 1, &[0]);
@@ -608,7 +608,7 @@ fn the_highest_priority_comes_first_and_results_are_not_hoarded() {
             order.lock().expect("not poisoned").push(id);
         }
     };
-    // Planned before anybody works, so that the order is that of priorities alone.
+    // All jobs are planned before a worker starts, so only priorities decide the order.
     let (report, _) = thread::scope(|scope| {
         let run = scope.spawn(|| {
             let engine = BullmqEngine::new(cluster.config(), cluster.objects());
@@ -645,7 +645,7 @@ fn a_cancelled_run_stops_and_a_later_one_goes_on() {
             Err(RunError::Cancelled { report }) => assert_eq!(report.done, 5),
             other => panic!("expected cancellation, found {other:?}"),
         }
-        // By somebody else, who sees the run in the queue.
+        // Another client, which sees the run in the queue, cancels it.
         let other = |event: &Event<'_>| {
             if matches!(event, Event::Finished { done: 5, .. }) {
                 let runs = admin.runs().expect("answers");

@@ -1,4 +1,4 @@
-//! Jobs that no leader has written: a worker refuses each with its cause, and reads nothing that the payload does not ask for.
+//! Jobs that no leader wrote. A worker refuses each with its cause, and reads only what the payload asks for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,15 +17,15 @@ use evergrove_testkit::servers::RedisServer;
 use evergrove_testkit::text::TextWork;
 use serde_json::{Value, json};
 
-/// The run that the jobs pretend to be of.
+/// The run that the jobs claim to belong to.
 const RUN: &str = "r1";
-/// Time after which a job is given up.
+/// Time after which a test ends its worker.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How an attempt at a job ended: well, or why not, and whether it may be tried again.
+/// How an attempt at a job ended: done, or the cause and whether the job may be tried again.
 type End = Result<(), (String, bool)>;
 
-/// A payload that asks for so many inputs of task 6.
+/// A payload that asks for `inputs` inputs of task 6.
 fn payload(inputs: usize) -> Vec<u8> {
     format!("6 0 0 {inputs}").into_bytes()
 }
@@ -34,20 +34,20 @@ fn hash(bytes: &[u8]) -> Key {
     Key(*blake3::hash(bytes).as_bytes())
 }
 
-/// The data of a job with this payload, in an object of its own.
+/// The data of a job with this payload, which is a pack of its own.
 fn data(payload: &[u8], inputs: &[Key]) -> Value {
     let inputs: Vec<_> = inputs.iter().map(Key::to_string).collect();
     let (own, hash) = (key(6).to_string(), hash(payload).to_string());
     json!({ "key": own, "payload": hash, "pack": hash, "offset": 0, "length": payload.len(), "inputs": inputs })
 }
 
-/// The same with another value of a field.
+/// The data with another value of a field.
 fn with(mut data: Value, field: &str, value: impl Into<Value>) -> Value {
     data[field] = value.into();
     data
 }
 
-/// A queue and objects that anybody writes to.
+/// A queue and an object store that anyone can write to.
 struct Open {
     server: RedisServer,
     store: FaultyObjects,
@@ -55,7 +55,7 @@ struct Open {
 }
 
 impl Open {
-    /// With payloads that ask for 0 to 2 inputs, two inputs, and a large object.
+    /// Stores payloads that ask for 0 to 2 inputs, two inputs, and a large object.
     fn start() -> Option<Self> {
         let (server, store) = (RedisServer::start()?, FaultyObjects::new());
         let objects = Objects::new(Arc::new(store.clone()), "objects").expect("opens");
@@ -68,7 +68,7 @@ impl Open {
         Some(Self { server, store, objects })
     }
 
-    /// Puts jobs into the queue, each to be tried once, has a worker try them, and gives how they ended.
+    /// Adds jobs to the queue with one attempt each, lets a worker try them, and returns how they ended.
     fn work(&self, generation: usize, jobs: &[Value]) -> Vec<End> {
         let names: Vec<_> = (0..jobs.len()).map(|n| format!("{RUN}-{generation}-{n}")).collect();
         self.add(names.iter().zip(jobs));
@@ -97,7 +97,7 @@ impl Open {
         names.iter().map(|name| ends.remove(name).expect("the worker tells of each job")).collect()
     }
 
-    /// The objects that were read so far and are no payloads, and how often.
+    /// The objects other than payloads that were read, and how often.
     fn read(&self) -> Vec<(String, usize)> {
         self.store.read().into_iter().filter(|(object, _)| !object.starts_with("payloads/")).collect()
     }
@@ -126,13 +126,13 @@ fn no_input_is_read_of_a_job_with_another_number_of_them() {
     assert_eq!(open.work(0, &jobs), ends);
     assert_eq!(open.read(), []);
 
-    // Nor the result, where there is one.
+    // The job's existing result is not read either.
     open.objects.put(&key(6), b"6(0()1())").expect("stores");
     assert_eq!(open.work(1, &[data(&two, &many)]), [refused(5000, 2)]);
     assert_eq!(open.read(), []);
     open.objects.delete(&key(6)).expect("deletes");
 
-    // Of the right number each is read once, after the result that is not there.
+    // With the right number, each input is read once, after a look for the result, which does not exist.
     assert_eq!(open.work(2, &[data(&two, &[key(0), key(1)])]), [Ok(())]);
     assert_eq!(open.read(), [0, 1, 6].map(|n| (format!("proofs/{}", key(n)), 1)));
     assert_eq!(open.objects.get(&key(6)).expect("answers").as_deref(), Some(&b"6(0()1())"[..]));

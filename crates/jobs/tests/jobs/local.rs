@@ -1,4 +1,4 @@
-//! The local engine keeps the laws of engines, and graphs refuse what is not one.
+//! The local engine satisfies the laws of engines, and graphs refuse invalid tasks.
 
 use std::sync::Arc;
 

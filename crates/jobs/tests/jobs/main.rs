@@ -1,4 +1,4 @@
-//! Engines, objects and queues: the laws, failures, and jobs that no leader has written.
+//! Engines, objects and queues: laws, failures, and jobs that no leader wrote.
 
 #[cfg(feature = "bullmq")]
 mod bullmq;

@@ -1,4 +1,4 @@
-//! Objects are stored once, under their keys, wherever they are, and calls outlive a store that fails now and then.
+//! Every store keeps the first object of a key, and calls survive a store that sometimes fails.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn key(n: u8) -> Key {
     Key([n; 32])
 }
 
-/// What holds of every store.
+/// The laws of every store.
 fn laws(objects: &Objects) {
     assert_eq!(objects.get(&key(1)).expect("answers"), None);
     assert!(!objects.exists(&key(1)).expect("answers"));
@@ -66,14 +66,14 @@ fn what_is_too_large_is_not_read() {
     let largest = 64 << 20;
     for (n, length) in [(1, largest), (2, largest + 1)] {
         objects.put(&key(n), b"").expect("stores");
-        // It takes no space.
+        // A sparse file, which uses no space.
         let file = std::fs::File::options().write(true).open(objects.place(&key(n))).expect("opens");
         file.set_len(length).expect("grows");
     }
     assert_eq!(objects.get(&key(1)).expect("answers").map(|o| o.len() as u64), Some(largest));
-    // Who judges it finds it damaged, and takes it away.
+    // Readers find the empty object damaged, and delete it.
     assert_eq!(objects.get(&key(2)).expect("answers"), Some(Vec::new()));
-    // What could not be read again is not stored.
+    // An object too large to be read is not stored.
     let error = objects.put(&key(3), &vec![0; largest as usize + 1]).expect_err("it is too large");
     assert!(error.to_string().contains("67108865") || error.source.to_string().contains("67108865"), "{error}");
     assert_eq!(objects.get(&key(3)).expect("answers"), None);
@@ -120,7 +120,7 @@ fn the_laws_hold_in_s3() {
     assert!(refused.contains("s3://"), "{refused}");
 }
 
-/// Every tenth answer is that the server is overloaded.
+/// Every tenth answer says that the server is overloaded.
 #[cfg(feature = "cloud")]
 #[test]
 fn an_s3_that_fails_every_tenth_call_loses_nothing() {

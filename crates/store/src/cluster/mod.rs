@@ -1,4 +1,4 @@
-//! Proving elsewhere: what a worker is sent, and what it does with it.
+//! Proving on other machines: what a worker receives, and how it proves.
 
 mod payload;
 mod simulate;

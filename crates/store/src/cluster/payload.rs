@@ -1,4 +1,4 @@
-//! What a worker elsewhere is sent: the encoding of one proof to make.
+//! The encoding of one proof to make, as sent to a worker.
 
 use evergrove_commit::{
     BackendChoice, BackendSpec, BlockWitness, BucketWitness, LeafWitness, LevelWitness, MergeWitness, Witness,
@@ -15,44 +15,44 @@ const APPLICATION: u8 = 2;
 const PROOF: u8 = 3;
 const WITNESS: u8 = 4;
 
-/// A proof by what it states.
+/// A proof, described by its circuit and statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stated {
     /// The circuit.
     pub kind: NodeKind,
-    /// What is proven.
+    /// The statement.
     pub statement: Statement,
 }
 
-/// One proof to make: what it states, by which backend, and everything that the proof needs beside the proofs below it.
+/// One proof to make: its circuit and statement, its backend, and everything that the proof needs except the proofs
+/// below it.
 ///
-/// The encoding (docs/formats.md) holds numbers and digests alone, no code and no paths. It is canonical: [`Self::decode`]
-/// accepts exactly what [`Self::encode`] writes, and never panics. That the witness satisfies the statement is the backend's
-/// to find out.
+/// The encoding (docs/formats.md) contains no code and no paths. It is canonical: [`Self::decode`] accepts exactly what
+/// [`Self::encode`] writes, and never panics. Whether the witness satisfies the statement is checked by the backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// The backend that is to prove.
+    /// The backend.
     pub backend: BackendSpec,
     /// Digest of the keys of its circuits.
     pub keys: Digest,
-    /// What is to be proven.
+    /// The circuit and the statement.
     pub stated: Stated,
-    /// The proofs that it stands on, left first.
+    /// The proofs that it builds on, left first.
     pub children: Vec<Stated>,
-    /// The witness, about the same statement.
+    /// The witness of the same statement.
     pub witness: Witness,
 }
 
-/// Bytes are no payload.
+/// Bytes are not a payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// They are not an encoding.
+    /// The bytes are not an encoding.
     #[error("the payload is not readable: {0}")]
     Decode(#[from] DecodeError),
     /// The scheme is unknown.
     #[error("payload written by another version: {0}")]
     Scheme(#[from] UnknownScheme),
-    /// Its parts do not fit each other.
+    /// The parts contradict each other.
     #[error("the payload contradicts itself: {0}")]
     Shape(String),
 }
@@ -61,8 +61,8 @@ impl Payload {
     /// The payload's bytes.
     ///
     /// # Panics
-    /// If the parts do not fit each other, as those of a plan do: names, an application against the scheme, the witness
-    /// of another kind or statement.
+    /// If the parts contradict each other, which those of a plan never do: an invalid name, an application that does
+    /// not match the scheme, or a witness of another circuit or statement.
     pub fn encode(&self) -> Vec<u8> {
         let (spec, Stated { kind, statement }) = (&self.backend, self.stated);
         let BackendChoice { name, scheme, profile, app } = &spec.choice;
@@ -96,7 +96,7 @@ impl Payload {
     /// The payload in these bytes.
     ///
     /// # Errors
-    /// [`PayloadError`] of anything that [`Self::encode`] does not write.
+    /// [`PayloadError`] for bytes that [`Self::encode`] does not write.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
         let mut r = Reader::new(bytes);
         r.header(MAGIC, "payload", &[FORMAT_VERSION])?;
@@ -119,7 +119,7 @@ impl Payload {
         Ok(payload)
     }
 
-    /// True when the witness is one of this circuit and statement, with the children that there are.
+    /// True if the witness has this circuit and statement, and matches the number of children.
     fn witness_is_of(&self, kind: NodeKind, statement: &Statement) -> bool {
         let (of, about, children) = match &self.witness {
             Witness::Bucket(w) => (NodeKind::Bucket, &w.statement, 0),
@@ -132,7 +132,7 @@ impl Payload {
     }
 }
 
-/// The number of a witness' shape.
+/// The code of a witness's shape.
 fn tag(witness: &Witness) -> u8 {
     match witness {
         Witness::Bucket(_) => 0,

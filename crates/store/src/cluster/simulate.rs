@@ -1,4 +1,4 @@
-//! How long a graph would take on any number of workers, from what its tasks take: a simulation, no measurement.
+//! Simulates how long a graph takes on any number of workers, from the time of its tasks. This is not a measurement.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,29 +6,30 @@ use std::time::Duration;
 
 use evergrove_jobs::{Task, TaskGraph, TaskId};
 
-/// What a task takes beside its work.
+/// Time of a task apart from its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overheads {
-    /// Of the worker that has it: taking the job, its payload and its inputs, and storing the result.
+    /// Time on the worker: taking the job, its payload and its inputs, and storing the result.
     pub worker: Duration,
-    /// Of the queue's server, which serves one task at a time.
+    /// Time on the queue's server, which handles one task at a time.
     pub queue: Duration,
 }
 
 /// A simulated run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Simulated {
-    /// From the first task's start to the last one's end.
+    /// Time from the first task's start to the last one's end.
     pub makespan: Duration,
-    /// The workers' time at tasks, overheads included.
+    /// Sum of the workers' time for tasks, including overheads.
     pub busy: Duration,
 }
 
-/// Runs a graph from nothing on `workers` workers with one task at a time each (at least one), as an engine does: a task is ready when
-/// all that it needs is done, and of the ready ones the highest priority starts first, then the one added first.
+/// Simulates a graph without stored results on `workers` workers (at least one), with one task at a time each. The
+/// order is that of an engine: a task is ready when everything that it needs is done. The ready task with the highest
+/// priority starts first, and between equal priorities the one added first.
 ///
-/// No worker fails, the network has no limit but the overheads, and a task takes the same time whatever else runs. O(n log n)
-/// for n tasks.
+/// No worker fails, the network has no limit except the overheads, and a task takes the same time whatever else runs.
+/// O(n log n) for n tasks.
 pub fn simulate(
     graph: &TaskGraph,
     workers: usize,
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(seconds(&graph, 0, none), 61.0, "there is always one");
         assert_eq!(seconds(&graph, 16, none), 1.0 + 4.0 * 3.0);
         assert_eq!(seconds(&graph, 1000, none), 13.0);
-        // Joins go first, so that the last leaf ends at 5: joins above it from 5, 8, 11 and 14 on.
+        // Joins go first, so the last leaf ends at 5. The joins above it start at 5, 8, 11 and 14.
         assert_eq!(seconds(&graph, 8, none), 17.0);
         let times: Vec<f64> = (1..=20).map(|workers| seconds(&graph, workers, none)).collect();
         assert!(times.iter().all(|t| (13.0..=61.0).contains(t)), "{times:?}");
@@ -121,7 +122,7 @@ mod tests {
         let worker = Overheads { worker: Duration::from_millis(500), ..Overheads::default() };
         assert_eq!(seconds(&graph, 1, worker), 61.0 + 31.0 * 0.5);
         assert_eq!(seconds(&graph, 16, worker), 13.0 + 5.0 * 0.5);
-        // A queue that takes as long as a leaf hands out one task a second, whatever the number of workers.
+        // If the queue needs as long as a leaf, it hands out one task a second for any number of workers.
         let queue = Overheads { queue: Duration::from_secs(1), ..Overheads::default() };
         assert!(seconds(&graph, 1000, queue) >= 31.0);
         assert_eq!(seconds(&graph, 1, queue), 61.0 + 31.0);

@@ -1,4 +1,4 @@
-//! What a worker does with a payload.
+//! How a worker handles a payload.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,16 +16,16 @@ use crate::prove::{judge, prove};
 /// Makes the backend of a specification.
 type Make = Box<dyn Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync>;
 
-/// Proves payloads, for a worker.
+/// Proves payloads in a worker.
 ///
-/// Nothing that comes in is trusted: a payload is decoded with every check, its statement has to be the one that the job's
-/// key names, and each proof below is verified and compared with the statement that the payload expects there. What goes
-/// out has been verified by the backend. So a wrong payload, a damaged object or a malicious worker costs time, and can not
-/// put a wrong proof under a right one.
+/// Trusts no input. Decodes a payload with every check, compares its statement with the job's key, verifies each proof
+/// below it, and compares that proof with the statement that the payload expects there. The backend verifies the proofs
+/// that it returns. So a wrong payload, a damaged object or a malicious worker costs time, but cannot put a wrong proof
+/// below a right one.
 ///
-/// Backends are made when a payload first asks for one, and kept. A worker that can not make the backend of a payload, or
-/// one with other keys, would fail each job of the batch within a millisecond and hence take them all away from workers that can:
-/// unless it has been fit for others before, it asks to drain, and [`Self::unfit`] says why.
+/// Makes a backend when a payload first asks for it, and keeps it. A worker that cannot make the backend, or has other
+/// keys, would fail every job of the batch within a millisecond, and take all jobs from workers that can do them.
+/// Unless it was fit for another job before, such a worker asks to drain, and [`Self::unfit`] returns the reason.
 pub struct ProofWork {
     make: Make,
     kept: usize,
@@ -36,21 +36,21 @@ pub struct ProofWork {
     fit: AtomicBool,
 }
 
-/// A backend that some payload asked for: it, or why there is none.
+/// A backend that a payload asked for, or the reason why it cannot be made.
 struct Made {
     spec: BackendSpec,
     backend: OnceLock<Result<Fit, String>>,
 }
 
-/// A backend, and the digest of its keys.
+/// A backend and the digest of its keys.
 struct Fit {
     backend: Arc<dyn RecursionBackend>,
     keys: Digest,
 }
 
 impl ProofWork {
-    /// Work with the backends that `make` makes, one at a time for each specification. `drain` is the token that asks the
-    /// worker to take no more jobs.
+    /// Uses the backends that `make` returns. For each specification, `make` runs on one thread at a time. `drain` asks
+    /// the worker to take no more jobs.
     pub fn new(
         make: impl Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> + Send + Sync + 'static,
         drain: Cancel,
@@ -59,25 +59,25 @@ impl ProofWork {
         Self { make: Box::new(make), kept: 1, made, cores: None, drain, unfit, fit }
     }
 
-    /// Sets how many backends stay in memory: those used last, at least one, and one unless it is set. Each has its circuits, up to
-    /// some gigabytes.
+    /// Sets how many backends stay in memory: those used last, at least one, and one by default. Each backend keeps its
+    /// circuits, up to some gigabytes.
     pub fn with_kept(mut self, kept: usize) -> Self {
         self.kept = kept.max(1);
         self
     }
 
-    /// Gives each proof a thread of its own, while there are any; else proofs share the threads of the process.
+    /// Gives each proof one of these threads while any is free. Otherwise, proofs share the threads of the process.
     pub fn with_cores(mut self, cores: Arc<Cores>) -> Self {
         self.cores = Some(cores);
         self
     }
 
-    /// Why this worker can not do the work that it was given, if it has met such work.
+    /// Why this worker cannot do its jobs, if it has met a job that it cannot do.
     pub fn unfit(&self) -> Option<&str> {
         self.unfit.get().map(String::as_str)
     }
 
-    /// The payload of a job, and the backend for it.
+    /// The payload of a job, and its backend.
     fn open(&self, job: &Job) -> Result<(Payload, Arc<dyn RecursionBackend>), TaskFailure> {
         let payload = Payload::decode(&job.payload).map_err(|e| match e {
             PayloadError::Decode(DecodeError::Version { .. } | DecodeError::Record { .. }) => {
@@ -106,7 +106,7 @@ impl ProofWork {
         Ok((payload, backend))
     }
 
-    /// The failure of a job that another worker may be fit for.
+    /// The failure of a job that another worker may be able to do.
     fn refuse(&self, reason: String) -> TaskFailure {
         if !self.fit.load(Ordering::Relaxed) {
             self.unfit.get_or_init(|| reason.clone());
@@ -118,7 +118,7 @@ impl ProofWork {
     fn backend(&self, payload: &Payload) -> Result<Arc<dyn RecursionBackend>, String> {
         let spec = &payload.backend;
         let made = self.place(spec);
-        // Jobs that need the same backend wait for it here, others do not.
+        // Only jobs that need the same backend wait for it here.
         let backend = made.backend.get_or_init(|| {
             let backend = (self.make)(spec).map_err(|e| e.to_string())?;
             let found = backend.spec();
@@ -141,9 +141,9 @@ impl ProofWork {
         Ok(backend.clone())
     }
 
-    /// The place of a backend, which is the one used last from now on.
+    /// The entry of a backend, which becomes the one used last.
     fn place(&self, spec: &BackendSpec) -> Arc<Made> {
-        // The list is whole after each step, so that a panic elsewhere does not spoil it.
+        // A panic elsewhere does not damage the list: it is whole after each step.
         let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match all.iter().position(|m| m.spec == *spec) {
             Some(at) => all.remove(at),

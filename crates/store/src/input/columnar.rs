@@ -1,10 +1,10 @@
-//! parquet files with flat columns, read a batch of rows at a time.
+//! parquet files with flat columns, read in batches of rows.
 //!
-//! Dates, timestamps and UUIDs are read as such where the schema has them, and elsewhere as the integers and bytes that the file stores. Times
-//! of day are the integers.
+//! Dates, timestamps and UUIDs are read as such if the schema has these types, otherwise as the integers and bytes in
+//! the file. Times of day are read as integers.
 //!
-//! The parquet crate panics on some damaged files. Every call into it goes through [`guarded`], which makes of a panic the
-//! error that it should have been; the reader is not used again after that.
+//! The parquet crate panics on some damaged files. Every call of it goes through [`guarded`], which turns a panic into
+//! an error. The reader is not used after that.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -23,13 +23,13 @@ use super::rows::Sink;
 use super::source::Source;
 use evergrove_verifier::schema::field::Field;
 
-/// Units in a second.
+/// Units per second.
 const MILLIS: u32 = 1_000;
 const MICROS: u32 = 1_000_000;
 const NANOS: u32 = 1_000_000_000;
 const DAY_NANOS: i128 = 86_400 * NANOS as i128;
 const JULIAN_DAY_OF_1970: i128 = 2_440_588;
-/// Rows read at a time.
+/// Number of rows read at a time.
 const BATCH: usize = 1024;
 
 /// Rows of a parquet file.
@@ -53,7 +53,7 @@ struct ColumnForm {
     optional: bool,
 }
 
-/// What the integers and bytes of a column stand for.
+/// What the integers and bytes of a column mean.
 #[derive(Clone, Copy)]
 enum Numbers {
     Plain,
@@ -102,7 +102,7 @@ impl Parquet {
         }
     }
 
-    /// Makes sure that a row is in the buffers; false at the end of the file.
+    /// Makes sure that the buffers have a row. False at the end of the file.
     fn fill(&mut self) -> Result<bool, Problem> {
         if self.batch.first().is_none_or(|b| !b.is_empty()) {
             return Ok(!self.batch.is_empty());
@@ -127,7 +127,7 @@ impl Parquet {
     }
 }
 
-/// Runs `read`; a panic in it becomes an error.
+/// Runs `read`. A panic becomes an error.
 fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| {
         let cause =
@@ -205,7 +205,8 @@ fn read(reader: &mut ColumnReader, column: &ColumnForm, rows: usize) -> Result<V
     }
 }
 
-/// The nanoseconds from 1970-01-01T00:00:00Z of an INT96: those of the day, and its number in the Julian calendar.
+/// The nanoseconds since 1970-01-01T00:00:00Z of an INT96, which has the nanoseconds of the day and the Julian day
+/// number.
 fn nanos(words: &[u32]) -> i128 {
     let [low, high, day] = [0, 1, 2].map(|at| i128::from(words.get(at).copied().unwrap_or(0)));
     (day - JULIAN_DAY_OF_1970) * DAY_NANOS + (high << 32) + low
@@ -254,7 +255,7 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
     (bytes.len() <= 16).then(|| bytes.iter().fold(start, |x, b| x << 8 | *b as i128))
 }
 
-/// Decimal text of an integer of units 10^-scale.
+/// The decimal text of an integer in units of 10^-scale.
 fn decimal(units: i128, scale: i32) -> Result<Field<'static>, Problem> {
     let digits = units.unsigned_abs().to_string();
     let sign = if units < 0 { "-" } else { "" };

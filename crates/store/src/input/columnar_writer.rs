@@ -16,18 +16,19 @@ use parquet::schema::types::Type;
 
 use super::writer::WriteError;
 
-/// A group of rows is written when it has so many rows, or so many bytes in cells of bytes.
+/// A group of rows is written when it has this many rows, or this many bytes in its strings.
 const GROUP_ROWS: usize = 1 << 16;
 const GROUP_BYTES: usize = 1 << 24;
-/// Bytes of a decimal number of 19 digits.
+/// Size in bytes of a decimal number of 19 digits.
 const DECIMAL_BYTES: i32 = 9;
-/// Bytes of a decimal number of 38 digits, and of a UUID.
+/// Size in bytes of a decimal number of 38 digits, and of a UUID.
 const WIDE_BYTES: i32 = 16;
-/// The decimal digits of a number of a column `fixed`.
+/// Decimal digits of a number in a `fixed` column.
 const DECIMAL_DIGITS: i32 = 19;
 
-/// Writes rows with their positions: numbers as INT64, `fixed` and `decimal` as DECIMAL, `bytes` as STRING, `bool` and `boolean` as BOOLEAN,
-/// dates, timestamps and UUIDs as such, other types of the ABI and integers of 128 bits as STRING.
+/// Writes rows with their positions. Numbers become INT64, `fixed` and `decimal` DECIMAL, `bytes` STRING, `bool` and
+/// `boolean` BOOLEAN. Dates, timestamps and UUIDs keep their types. Other types of the ABI and integers of 128 bits
+/// become STRING.
 pub(crate) struct ParquetWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     /// The positions, then the columns.
@@ -40,7 +41,7 @@ pub(crate) struct ParquetWriter<W: Write + Send> {
 struct Buffer {
     name: String,
     values: Values,
-    /// 1 for a cell, 0 for null, in a column that may be null.
+    /// 1 for a cell and 0 for null, if the column is nullable.
     levels: Option<Vec<i16>>,
 }
 
@@ -130,7 +131,7 @@ impl Buffer {
         }
     }
 
-    /// Adds a cell of the column, and gives its bytes.
+    /// Adds a cell of the column. Returns the size of its string in bytes, or 0 if it is not a string.
     fn push(&mut self, column: &Column, cell: &Cell) -> Result<usize, WriteError> {
         if let Some(levels) = &mut self.levels {
             levels.push(i16::from(*cell != Cell::Null));
@@ -167,12 +168,12 @@ impl Buffer {
     }
 }
 
-/// How a column is held.
+/// How a column is stored.
 struct Form {
     physical: Physical,
     logical: Option<LogicalType>,
     length: Option<i32>,
-    /// Digits and places.
+    /// Digits and decimal places.
     decimal: Option<(i32, i32)>,
     values: Values,
 }
@@ -212,7 +213,7 @@ fn form(column: &Column, is_element: bool) -> Form {
     }
 }
 
-/// Writes the column that is next in a group.
+/// Writes the next column of a group.
 fn column<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &mut Vec<T::T>,

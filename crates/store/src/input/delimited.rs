@@ -12,7 +12,7 @@ use super::rows::Sink;
 use super::source::{Input, Source};
 use super::{Format, MAX_RECORD_BYTES};
 
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const PIECE: usize = 1 << 16;
 
 /// Records of a csv or tsv file with a header.
@@ -22,9 +22,9 @@ pub(crate) struct Csv {
     input: Input,
     reader: CsvReader,
     buffer: Vec<u8>,
-    /// The bytes of the buffer that are not read yet: those from here on.
+    /// Position of the first byte in the buffer that is not read yet.
     at: usize,
-    /// Bytes of the current record that have been read.
+    /// Number of bytes of the current record that have been read.
     taken: u64,
     names: Vec<String>,
 }
@@ -74,7 +74,7 @@ impl Csv {
         Ok(Some(place))
     }
 
-    /// Reads a record; false at the end.
+    /// Reads a record. False at the end.
     fn read(&mut self) -> Result<bool, InputError> {
         self.taken = 0;
         loop {
@@ -100,7 +100,7 @@ impl Csv {
         }
     }
 
-    /// Reads the next bytes into the buffer, as many as it holds, and gives their number: 0 at the end.
+    /// Fills the buffer with the next bytes. Returns their number: 0 at the end.
     fn fill(&mut self) -> Result<usize, InputError> {
         self.buffer.resize(PIECE, 0);
         self.at = 0;
@@ -126,7 +126,8 @@ impl Csv {
     }
 }
 
-/// What separates the names of a header: the comma, or the one of semicolon, tab and bar that is outside of quotes in a header without a comma.
+/// The separator of the names in a header: the comma, or in a header without a comma the only one of semicolon, tab and
+/// bar that is outside quotes.
 fn separator(text: &[u8]) -> u8 {
     let mut quoted = false;
     let mut found = [false; 4];

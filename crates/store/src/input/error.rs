@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of files with tables.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use evergrove_commit::schema::{RowError, SchemaError};
 use evergrove_verifier::HEIGHT_MAX;
 
-/// Where in a file.
+/// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file.
     pub path: PathBuf,
-    /// What is counted: `line`, or `row` in files without lines.
+    /// The unit of `number`: `line`, or `row` in files without lines.
     pub unit: &'static str,
-    /// Its number, from 1.
+    /// Number of the line or row, from 1.
     pub number: Option<u64>,
 }
 
@@ -38,62 +38,62 @@ impl fmt::Display for Place {
     }
 }
 
-/// A file does not hold the table that it should.
+/// A file does not contain the expected table.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct InputError {
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// What.
+    /// The problem.
     pub problem: Box<Problem>,
 }
 
-/// What is wrong at a place of a file.
+/// The problem at a place of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The file does not open or read.
+    /// The file cannot be opened or read.
     #[error("{0}")]
     Io(std::io::Error),
-    /// The record is not one of the file's format.
+    /// The record does not have the file's format.
     #[error("malformed {format}: {detail}")]
     Malformed {
         /// Name of the format.
         format: &'static str,
-        /// What the parser says.
+        /// The message of the parser.
         detail: String,
     },
     /// The record is longer than [`super::MAX_RECORD_BYTES`].
     #[error("a record is longer than {} bytes", super::MAX_RECORD_BYTES)]
     TooLong,
-    /// There is no row.
+    /// The table has no rows.
     #[error("the table has no rows")]
     NoRows,
-    /// A column that is needed is not in the file.
+    /// The file does not have a required column.
     #[error("unknown column {name:?}: the file has {}", list(available))]
     NoColumn {
         /// The column.
         name: String,
-        /// The columns that there are.
+        /// The columns of the file.
         available: Vec<String>,
     },
-    /// A record lacks a column.
+    /// A record does not have a required column.
     #[error("missing column {name:?}: the record has {}", list(available))]
     Lacking {
         /// The column.
         name: String,
-        /// The columns that it has.
+        /// The columns of the record.
         available: Vec<String>,
     },
-    /// A column that the schema does not name, and that does not hold the positions: its content would go unread.
+    /// A column is neither in the schema nor the column of positions. Its content would not be read.
     #[error("column {0:?} is neither in the schema nor the column of positions")]
     UnknownColumn(String),
-    /// A record has a column twice.
+    /// A record has the same column twice.
     #[error("duplicate column {0:?}")]
     DuplicateColumn(String),
-    /// The file is raw, and a column was asked for.
+    /// A column of a raw file was requested.
     #[error("a raw file has no column {0:?}")]
     RawColumn(String),
-    /// A raw file for a table with columns.
+    /// The file is raw, but the table has columns.
     #[error("a raw file has no columns, but the schema has")]
     RawForColumns,
     /// The length of a raw file is not a multiple of 32.
@@ -107,10 +107,10 @@ pub enum Problem {
     Index {
         /// Name of the index column.
         column: String,
-        /// The offending text, shortened.
+        /// The invalid text, shortened.
         value: String,
     },
-    /// Two rows have one position.
+    /// Two rows have the same position.
     #[error("duplicate position {0}")]
     DuplicateIndex(u64),
     /// The list of positions is shorter or longer than the table.
@@ -121,13 +121,13 @@ pub enum Problem {
         /// Rows of the table.
         rows: u64,
     },
-    /// The columns of the file make no schema.
+    /// The columns of the file are not a valid schema.
     #[error(transparent)]
     Schema(SchemaError),
-    /// This build reads no Parquet files.
+    /// This build cannot read Parquet files.
     #[error("this build does not read parquet files")]
     NoParquet,
-    /// A parquet column has a form that is not read.
+    /// The form of a parquet column is not supported.
     #[error("column {column:?} is {found}, which is not supported")]
     Unsupported {
         /// Name of the column.
@@ -151,7 +151,7 @@ impl InputError {
         Self { place, problem: Box::new(problem) }
     }
 
-    /// True when the file could not be opened or read, false when its content is at fault.
+    /// True if the file could not be opened or read, false if its content is invalid.
     pub fn is_io(&self) -> bool {
         matches!(*self.problem, Problem::Io(_))
     }

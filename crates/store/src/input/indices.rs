@@ -1,4 +1,4 @@
-//! Lists of positions: `0,5,9-20`, or a file of them.
+//! Lists of positions: `0,5,9-20`, or a file with such a list.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,15 +9,15 @@ use evergrove_verifier::HEIGHT_MAX;
 
 use super::seen::Seen;
 
-/// The greatest number of positions of a list.
+/// Largest number of positions in a list.
 pub const MAX_POSITIONS: usize = 1 << 26;
-/// The greatest number of bytes of one line of a file of positions.
+/// Length of the longest line in a file of positions, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 30;
 
-/// A text or file is no list of positions. The message says what to do about it.
+/// A text or file is not a valid list of positions.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexListError {
-    /// The file does not open or read.
+    /// The file cannot be opened or read.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -30,7 +30,7 @@ pub enum IndexListError {
     Item {
         /// Line of the file, from 1.
         line: Option<u64>,
-        /// The offending text, shortened.
+        /// The invalid text, shortened.
         item: Excerpt,
     },
     /// The range ends before it starts.
@@ -41,7 +41,7 @@ pub enum IndexListError {
         /// The range.
         item: Excerpt,
     },
-    /// The position is beyond every vector.
+    /// The position is outside every vector.
     #[error("{}invalid position {index}: expected 0 to 2^{HEIGHT_MAX} - 1", at(.line))]
     Range {
         /// Line of the file, from 1.
@@ -57,10 +57,10 @@ pub enum IndexListError {
         /// The position.
         index: u64,
     },
-    /// More than [`MAX_POSITIONS`].
+    /// More than [`MAX_POSITIONS`] positions.
     #[error("more than {MAX_POSITIONS} positions")]
     TooMany,
-    /// No position at all.
+    /// The list has no positions.
     #[error("the list has no positions")]
     Empty,
 }
@@ -70,22 +70,22 @@ fn at(line: &Option<u64>) -> String {
 }
 
 impl IndexListError {
-    /// True when the file could not be opened or read.
+    /// True if the file could not be opened or read.
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Io { .. })
     }
 }
 
-/// The positions of a list such as `0,5,9-20`, in the order of the list. Ranges include both ends; spaces and line ends are
-/// allowed around items; every position stands there once.
+/// The positions of a list such as `0,5,9-20`, in the order of the list. Ranges include both ends. Spaces and line ends
+/// are allowed around items. A position may occur only once.
 pub fn parse_indices(text: &str) -> Result<Vec<u64>, IndexListError> {
     let mut list = List::default();
     list.line(text.as_bytes(), None)?;
     list.finish()
 }
 
-/// The positions that a command line names: a list as [`parse_indices`] takes it, or the path of a file that holds one, in one
-/// line or many. `@` in front says that it is a path.
+/// The positions that a command line names: a list as for [`parse_indices`], or the path of a file with a list on one
+/// or more lines. A leading `@` marks a path.
 pub fn read_indices(list_or_file: &str) -> Result<Vec<u64>, IndexListError> {
     let is_list = |s: &str| s.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '-' | ' '));
     match list_or_file.strip_prefix('@') {

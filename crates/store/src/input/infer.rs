@@ -1,4 +1,4 @@
-//! The schema that the content of a file suggests.
+//! Inferring a schema from the content of a file.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,13 @@ use super::source::Source;
 use super::{Format, IndexSource};
 use evergrove_verifier::schema::field::{Field, plain};
 
-/// Why a column has the type `bytes`: the first of its cells that no other type holds, or prints again as it is.
+/// Why a column has the type `bytes`: its first cell after which no other type holds all cells and prints them as they
+/// were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untyped {
     /// Name of the column.
     pub column: String,
-    /// Where the cell is.
+    /// The place of the cell.
     pub place: Place,
     /// The cell, shortened.
     pub cell: Excerpt,
@@ -23,26 +24,27 @@ pub struct Untyped {
 
 /// What the cells of one column have in common.
 struct Evidence {
-    /// The file has types: strings are no dates, and numbers may need 128 bits.
+    /// The file has types: strings are not dates, and numbers may need 128 bits.
     typed: bool,
-    /// Records in which the column stands.
+    /// Number of records that have the column.
     cells: u64,
-    /// Number of the last of them, from 1.
+    /// Number of the last of these records, from 1.
     last: u64,
     empty: bool,
-    /// A cell that is not empty.
+    /// At least one cell is not empty.
     content: bool,
-    /// The types that all of the cells have so far.
+    /// The types that all cells so far can have.
     kinds: Kinds,
     negative: bool,
     places: usize,
-    /// The greatest integer part of a number that is not negative.
+    /// Largest integer part of a number that is not negative.
     greatest: u128,
-    /// The greatest integer part of a negative number.
+    /// Largest integer part of a negative number, without its sign.
     greatest_negative: u128,
-    /// A truth value is there: 1 or 0 in a column of `unsigned` or `signed`, and in no other column of numbers.
+    /// There is a truth value. It is 1 or 0 in a column of `unsigned` or `signed`. Other types of numbers cannot hold
+    /// it.
     truth: bool,
-    /// The cell that leaves no type, and where it is.
+    /// The first cell that leaves no type, and its place.
     untyped: Option<(Excerpt, Option<Place>)>,
 }
 
@@ -69,13 +71,13 @@ impl Kinds {
         }
     }
 
-    /// The types, among these, that print this text again.
+    /// Those of these types that print this text unchanged.
     fn of_text(self, text: &[u8]) -> Self {
         let again = |possible: bool, kind: ColumnType| {
             let column = Column::new("", kind);
             possible && column.parse(text).is_ok_and(|cell| column.format(&cell) == text)
         };
-        // No date is shorter, and no UUID longer.
+        // No date is shorter, and no UUID is longer.
         let candidate = (10..=36).contains(&text.len());
         Self {
             date: candidate && again(self.date, ColumnType::Date),
@@ -104,7 +106,7 @@ impl Evidence {
         }
     }
 
-    /// Looks at a cell; true where it is the first that leaves no type.
+    /// Takes a cell into account. True if it is the first that leaves no type.
     fn take(&mut self, field: &Field<'_>) -> bool {
         let none = Kinds::default();
         let kinds = match field {
@@ -142,7 +144,8 @@ impl Evidence {
         Kinds { boolean: true, number: self.number("1"), ..Kinds::default() }
     }
 
-    /// Takes a text that is a number in its usual form: `007` and `+5` would not be printed again as they were.
+    /// Takes a number in its usual form, and returns true. `007` and `+5` are not taken: they would be printed
+    /// differently.
     fn number(&mut self, text: &str) -> bool {
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |d| (true, d));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -174,7 +177,7 @@ impl Evidence {
         }
     }
 
-    /// The type of numbers.
+    /// The type of a column of numbers.
     fn numbers(&self) -> ColumnType {
         const BOUND: u128 = 1 << 62;
         const WIDE: u128 = 1 << 127;
@@ -198,15 +201,15 @@ impl Evidence {
     }
 }
 
-/// What a file's content says.
+/// What was inferred from a file.
 pub(crate) struct Inferred {
     pub(crate) schema: Schema,
     pub(crate) rows: u64,
-    /// The columns of type `bytes` that have content.
+    /// The columns of type `bytes` with content.
     pub(crate) untyped: Vec<Untyped>,
 }
 
-/// The schema of a file and the number of its rows. The index column is no part of the schema.
+/// The schema of a file and the number of its rows. The index column is not part of the schema.
 pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Result<Inferred, InputError> {
     let at = |p| InputError::new(Place::file(source.path()), p);
     let Some(mut records) = Records::open(source, format)? else {
@@ -284,7 +287,7 @@ pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Res
         if Some(name.as_str()) == index_column {
             continue;
         }
-        // A record that lacks the column has a null there.
+        // A record without the column has null there.
         let (kind, nullable) = (e.kind(), e.empty || e.cells < rows);
         if let Some((cell, Some(place))) = e.untyped {
             untyped.push(Untyped { column: name.clone(), place, cell });

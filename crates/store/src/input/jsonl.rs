@@ -11,7 +11,7 @@ use super::error::{InputError, Place, Problem};
 use super::rows::Sink;
 use super::source::{Input, Source};
 
-/// Records of a jsonl file. Blank lines are skipped, and so is a byte order mark in front of the first.
+/// Records of a jsonl file. Skips blank lines, and a byte order mark before the first line.
 pub(crate) struct Jsonl {
     path: PathBuf,
     reader: BufReader<Input>,
@@ -54,7 +54,7 @@ impl Jsonl {
     }
 }
 
-/// Hands the fields of one object to `sink`.
+/// Passes the fields of one object to `sink`.
 pub(crate) fn record(line: &[u8], sink: &mut Sink<'_>) -> Result<(), Problem> {
     json::record(line, sink).map_err(|e| match e {
         RecordError::Malformed(detail) => Problem::Malformed { format: "jsonl", detail },

@@ -1,4 +1,4 @@
-//! One row on a command line.
+//! Parsing one row on a command line.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use evergrove_verifier::schema::csv::CsvReader;
 /// A text is not a row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// Not one record of comma-separated values.
+    /// The text is not one record of comma-separated values.
     #[error("{0:?} is not one record of comma-separated values")]
     Malformed(String),
     /// The cells do not fit the schema.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// A column is named that the schema does not have.
+    /// A named column is not in the schema.
     #[error("unknown column {name:?}: the schema has {there}")]
     UnknownColumn {
         /// The name.
@@ -25,21 +25,21 @@ pub enum RecordError {
     /// A column is named twice.
     #[error("duplicate column {0:?}")]
     DuplicateColumn(String),
-    /// The cell of a pair is in quotes, which would become a part of it.
+    /// The cell of a pair is in quotes, which would become a part of the cell.
     #[error("column {0:?}: the quotes are within COLUMN=CELL, and belong around it")]
     QuotedCell(String),
-    /// Some columns are named, and there is no row to take the others from.
+    /// Some columns are not named, and the slot has no row to take them from.
     #[error("the slot is empty and column {0:?} is not given")]
     Incomplete(String),
 }
 
-/// The row that a text stands for: cells in the order of the schema, as in a line of csv; or `COLUMN=CELL` pairs, which change
-/// some columns of `current`; or in raw mode 4 integers below p.
+/// Parses a row: cells in the order of the schema, as in a line of csv; or `COLUMN=CELL` pairs, which change some
+/// columns of `current`; or, in raw mode, 4 integers below p.
 ///
-/// A text whose every item begins with the name of a column and `=` holds pairs.
+/// If every item of a text begins with the name of a column and `=`, the items are pairs.
 pub fn parse_record(schema: &Schema, text: &str, current: Option<&Row>) -> Result<Row, RecordError> {
     let items = split(text)?;
-    // An item that begins with a quote may have what it likes behind the name.
+    // In an item with quotes around it, anything may follow the name.
     if !schema.is_raw() && !text.starts_with('"') && !text.contains(",\"") {
         let cell = items.iter().find_map(|item| pair(schema, item).filter(|(_, cell)| cell.starts_with('"')));
         if let Some((at, _)) = cell {
@@ -68,7 +68,7 @@ pub fn parse_record(schema: &Schema, text: &str, current: Option<&Row>) -> Resul
     let mut cells = Vec::with_capacity(texts.len());
     for (at, (column, text)) in schema.columns().iter().zip(texts).enumerate() {
         let text = text.ok_or_else(|| RecordError::Incomplete(column.name.clone()))?;
-        // A cell that is kept is not read again: its text may stand for another one.
+        // A kept cell is not parsed again, because its text may mean another cell.
         let kept = match current {
             Some(Row::Cells(cells)) if !named[at] => cells.get(at).cloned(),
             _ => None,
@@ -86,7 +86,7 @@ fn pair<'a>(schema: &Schema, item: &'a str) -> Option<(usize, &'a str)> {
     schema.column(name).map(|(at, _)| (at, cell))
 }
 
-/// The first name that no column has, in a text that can only be meant as pairs: too few cells for a row, all with `=`.
+/// The first unknown column in a text that can only be pairs: fewer items than the schema has columns, all with `=`.
 fn unknown<'a>(schema: &Schema, items: &'a [String]) -> Option<&'a str> {
     if schema.is_raw() || items.len() >= schema.columns().len() || !items.iter().all(|item| item.contains('=')) {
         return None;
@@ -106,7 +106,7 @@ fn split(text: &str) -> Result<Vec<String>, RecordError> {
         return Ok(vec![String::new()]);
     }
     let cells = reader.cells().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
-    // Behind an end of a line there is nothing.
+    // Nothing may follow the end of the line.
     let mut rest = reader.clone();
     match rest.feed(&text.as_bytes()[taken..]).map(|(_, more)| more || rest.finish() != Ok(false)) {
         Ok(false) => Ok(cells),

@@ -1,4 +1,4 @@
-//! Records become rows with positions.
+//! Turning records into rows with positions.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use super::values::Values;
 use super::{Fields, Format, IndexSource};
 use evergrove_verifier::schema::field::Field;
 
-/// Takes the fields of a record, by name.
+/// Receives the fields of a record, with their names.
 pub(crate) type Sink<'a> = dyn FnMut(&str, Field<'_>) -> Result<(), Problem> + 'a;
 
-/// Records of a file whose fields have names.
+/// Records of a file with named fields.
 pub(crate) enum Records {
     Csv(Csv),
     Jsonl(Jsonl),
@@ -29,7 +29,7 @@ pub(crate) enum Records {
 }
 
 impl Records {
-    /// `None` for raw files, which have no fields.
+    /// Opens a file. `None` for raw files, which have no fields.
     pub(crate) fn open(source: &Bytes, format: Format) -> Result<Option<Self>, InputError> {
         Ok(Some(match format {
             Format::Csv | Format::Tsv => Self::Csv(Csv::open(source, format)?),
@@ -42,7 +42,7 @@ impl Records {
         }))
     }
 
-    /// The names of all fields, where the file says so up front.
+    /// The names of all fields, if the file states them before its records.
     pub(crate) fn names(&self) -> Option<Vec<String>> {
         match self {
             Self::Csv(r) => Some(r.names().to_vec()),
@@ -52,7 +52,7 @@ impl Records {
         }
     }
 
-    /// Hands the fields of the next record to `sink` and says where the record stands; `None` at the end.
+    /// Passes the fields of the next record to `sink` and returns the record's place. `None` at the end.
     pub(crate) fn next(&mut self, sink: &mut Sink<'_>) -> Result<Option<Place>, InputError> {
         match self {
             Self::Csv(r) => r.next(sink),
@@ -63,7 +63,7 @@ impl Records {
     }
 }
 
-/// How many fields without a place an error lists.
+/// Largest number of unknown fields that an error lists.
 const SHOWN: usize = 12;
 
 /// The rows of a [`super::Table`] with their positions.
@@ -85,16 +85,16 @@ enum Source {
 /// Collects the fields of one record.
 struct Assembly {
     schema: Schema,
-    /// Names and types to read: the schema's, or four elements named e0 to e3 in raw mode.
+    /// Names and types of the columns: those of the schema, or four elements named e0 to e3 in raw mode.
     columns: Vec<Column>,
     positions: HashMap<String, usize>,
     index_column: Option<String>,
     fields: Fields,
-    /// Texts that stand for null in nullable columns.
+    /// Texts that mean null in nullable columns.
     nulls: Vec<Vec<u8>>,
     slots: Vec<Option<Slot>>,
     index: Option<Result<u64, Problem>>,
-    /// The first fields of the record that have no place, at most [`SHOWN`] of them.
+    /// The first unknown fields of the record, at most [`SHOWN`].
     unknown: Vec<String>,
 }
 
@@ -138,7 +138,7 @@ impl Rows {
         Ok(Self { source, index, path, seen: Seen::default(), row: 0, place: None, done: false })
     }
 
-    /// Where the last row stands.
+    /// The place of the last row.
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()
     }
@@ -236,7 +236,7 @@ impl Assembly {
                 return Err(Problem::DuplicateColumn(name.into()));
             }
             self.index = Some(position(name, &field));
-            // A schema may name the index column as well: the position is then part of the row.
+            // A schema may have the index column as well. The position is then part of the row.
         }
         let Some(&at) = self.positions.get(name) else {
             if !holds_index && self.unknown.len() < SHOWN {
@@ -258,12 +258,12 @@ impl Assembly {
         Ok(())
     }
 
-    /// True when a record has to have this column. A raw value has all of its elements.
+    /// True if a record must have this column. A raw value must have all its elements.
     fn needs(&self, column: &Column) -> bool {
         self.fields == Fields::Exact || self.schema.is_raw() || !column.nullable
     }
 
-    /// Nothing is lacking in the record, and nothing in it is left unread that must be read.
+    /// Checks that no required field is missing, and that no field is ignored unless the schema selects.
     fn check_record(&mut self) -> Result<(), Problem> {
         let unknown = std::mem::take(&mut self.unknown);
         let mut missing = self.slots.iter().zip(&self.columns).filter(|(slot, _)| slot.is_none());
@@ -307,22 +307,23 @@ impl Assembly {
     }
 }
 
-/// The row of one JSON object: the fields of the schema and no others, as in a line of a jsonl file; in raw mode `e0` to `e3`.
+/// The row of one JSON object, which must have exactly the fields of the schema, as in a line of a jsonl file. In raw
+/// mode the fields are `e0` to `e3`.
 ///
 /// # Errors
-/// What is wrong with the object, without a place.
+/// The problem of the object, without a place.
 pub fn json_row(schema: &Schema, object: &str) -> Result<Row, Problem> {
     let mut assembly = Assembly::new(schema, None, Fields::Exact, &[]);
     jsonl::record(object.as_bytes(), &mut |name, field| assembly.take(name, field))?;
     assembly.finish().map(|(_, row)| row)
 }
 
-/// The columns that hold raw values in files with columns: the four elements, named e0 to e3.
+/// The columns of raw values in files with columns: four elements, named e0 to e3.
 pub(crate) fn raw_columns() -> Vec<Column> {
     (0..4).map(|i| Column::new(format!("e{i}"), evergrove_commit::schema::ColumnType::Bytes)).collect()
 }
 
-/// The position that a field states.
+/// The position in a field.
 pub(crate) fn position(column: &str, field: &Field<'_>) -> Result<u64, Problem> {
     let text = field.text();
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-/// Positions per block.
+/// Logarithm of the number of positions per block.
 const BLOCK_BITS: u32 = 12;
 
-/// A set of positions as blocks of bits: one bit per row of a dense table, at most 520 bytes per row of a sparse one.
+/// A set of positions as blocks of bits: one bit per row of a dense table, at most 520 bytes per row of a sparse table.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     blocks: HashMap<u64, Box<[u64; 1 << (BLOCK_BITS - 6)]>>,
 }
 
 impl Seen {
-    /// Adds a position; false when it is there already.
+    /// Adds a position. False if the set already has it.
     pub(crate) fn insert(&mut self, index: u64) -> bool {
         let block = self.blocks.entry(index >> BLOCK_BITS).or_insert_with(|| Box::new([0; 1 << (BLOCK_BITS - 6)]));
         let low = index & ((1 << BLOCK_BITS) - 1);

@@ -1,4 +1,4 @@
-//! Where the bytes of a table are, and how the text in them is separated.
+//! The bytes of a table, and the separator and the nulls of its text.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Write};
@@ -13,17 +13,17 @@ use super::error::{InputError, Place, Problem};
 /// The first bytes of a gzip file. No csv or jsonl text begins with them.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The bytes of a table: a file, a text in memory, or what a stream has held.
+/// The bytes of a table: a file, a text in memory, or the content of a stream.
 ///
-/// Texts and raw values that are compressed by gzip are read as what is in them: texts by their first bytes, raw values by the extension `.gz`.
+/// Unpacks gzip. Compressed texts are recognized by their first bytes, compressed raw values by the extension `.gz`.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The name in errors, and the file where nothing else is.
+    /// The name in errors, and the file unless the bytes are elsewhere.
     path: PathBuf,
     bytes: Bytes,
-    /// What separates the cells of csv; found in the header if there is none.
+    /// Separator of the cells of csv. `None` means that the header decides.
     separator: Option<u8>,
-    /// Texts of csv cells that stand for null.
+    /// Texts of csv cells that mean null.
     nulls: Arc<[String]>,
 }
 
@@ -40,10 +40,11 @@ impl Source {
         Self { path: path.into(), bytes: Bytes::File, separator: None, nulls: Arc::default() }
     }
 
-    /// The bytes of a stream, which are copied to a temporary file: tables are read more than once. Errors name `path`.
+    /// The bytes of a stream. Copies them to a temporary file, because tables are read more than once. Errors name
+    /// `path`.
     ///
     /// # Errors
-    /// The stream cannot be read, or the file not be written.
+    /// If the stream cannot be read, or the file cannot be written.
     pub fn stream(path: impl Into<PathBuf>, stream: &mut dyn Read) -> io::Result<Self> {
         let mut file = NamedTempFile::new()?;
         io::copy(stream, &mut file)?;
@@ -51,20 +52,20 @@ impl Source {
         Ok(Self { bytes: Bytes::Spool(Arc::new(file.into_temp_path())), ..Self::file(path) })
     }
 
-    /// The same with csv or jsonl that is in memory. Errors name the path, which is not read.
+    /// Replaces the bytes with csv or jsonl text in memory. Errors name the path, which is not read.
     #[must_use]
     pub fn with_text(self, text: impl Into<Arc<[u8]>>) -> Self {
         Self { bytes: Bytes::Text(text.into()), ..self }
     }
 
-    /// The same with csv cells that this byte separates. Without one it is the comma, or the one of semicolon, tab and bar that is in a header
-    /// without a comma.
+    /// Sets the separator of csv cells. The default is the comma, or in a header without a comma the only one of
+    /// semicolon, tab and bar that it has.
     #[must_use]
     pub fn with_separator(self, separator: u8) -> Self {
         Self { separator: Some(separator), ..self }
     }
 
-    /// The same with csv cells of these texts as null in nullable columns, beside empty ones.
+    /// Sets texts of csv cells that mean null in nullable columns, in addition to empty cells.
     #[must_use]
     pub fn with_nulls(self, nulls: impl Into<Arc<[String]>>) -> Self {
         Self { nulls: nulls.into(), ..self }
@@ -83,7 +84,7 @@ impl Source {
         &self.nulls
     }
 
-    /// The file that holds the bytes, as they are.
+    /// The file with the bytes, which may be compressed.
     pub(crate) fn on_disk(&self) -> &Path {
         match &self.bytes {
             Bytes::Spool(path) => path,
@@ -91,11 +92,11 @@ impl Source {
         }
     }
 
-    /// The number of bytes, where it is known before they are read.
+    /// The number of bytes, if it is known before they are read.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.bytes {
             Bytes::Text(text) => Some(text.len() as u64),
-            // A pipe has no length.
+            // Only the compressed length is known. A pipe has no length.
             _ if self.has_gzip_name() => None,
             Bytes::File | Bytes::Spool(_) => {
                 std::fs::metadata(self.on_disk()).ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len())
@@ -107,13 +108,13 @@ impl Source {
         self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
     }
 
-    /// The bytes of raw values.
+    /// Opens the bytes of raw values.
     pub(crate) fn open(&self) -> Result<Input, InputError> {
         let plain = self.plain()?;
         Ok(if self.has_gzip_name() { Input::unzip(plain) } else { plain })
     }
 
-    /// The bytes of a text.
+    /// Opens the bytes of a text.
     pub(crate) fn open_text(&self) -> Result<Input, InputError> {
         let mut plain = self.plain()?;
         let mut first = [0; GZIP_MAGIC.len()];
@@ -126,7 +127,7 @@ impl Source {
                 Err(e) => return Err(InputError::new(Place::file(&self.path), Problem::Io(e))),
             }
         }
-        // A pipe does not go back.
+        // A pipe cannot go back, so the first bytes are kept.
         let whole = Input::Rest(Cursor::new(first[..filled].to_vec()), Box::new(plain));
         Ok(if first[..filled] == GZIP_MAGIC { Input::unzip(whole) } else { whole })
     }
@@ -142,11 +143,11 @@ impl Source {
     }
 }
 
-/// The bytes of a table, read from the first on.
+/// The bytes of a table, read from the start.
 pub(crate) enum Input {
     File(File),
     Text(Cursor<Arc<[u8]>>),
-    /// Bytes that have been looked at, and those behind them.
+    /// Bytes that were read ahead, and the bytes after them.
     Rest(Cursor<Vec<u8>>, Box<Input>),
     Gzip(Box<MultiGzDecoder<BufReader<Input>>>),
 }
@@ -156,7 +157,7 @@ impl Input {
         Self::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, self))))
     }
 
-    /// What an error of [`Read::read`] is.
+    /// The problem of an error of [`Read::read`].
     pub(crate) fn problem(&self, error: io::Error) -> Problem {
         let damage = [io::ErrorKind::InvalidInput, io::ErrorKind::InvalidData, io::ErrorKind::UnexpectedEof];
         match self {

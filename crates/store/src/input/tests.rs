@@ -89,7 +89,7 @@ fn no_field_goes_unread_unless_the_schema_selects() {
     for (name, content) in [("t.csv", csv), ("t.jsonl", jsonl)] {
         assert_eq!(read_as(Fields::Selected, name, content, by("id"), &table()).unwrap(), row);
     }
-    // Positions that are not those of the rows would go unread, too.
+    // A column of positions that is not used as such would not be read either.
     let csv = "id,name,age,balance\n8,Ann,41,1.5\n";
     for index in [IndexSource::RowOrder, IndexSource::List(vec![7])] {
         assert_eq!(refuse("t.csv", csv, index), format!("t.csv: {}", unknown("id")));
@@ -99,7 +99,7 @@ fn no_field_goes_unread_unless_the_schema_selects() {
     let values = "{\"index\":7,\"e0\":1,\"e1\":2,\"e2\":3,\"e3\":4,\"e4\":5}\n";
     let e = message(read("t.jsonl", values, by("index"), &Schema::raw()));
     assert_eq!(e, format!("t.jsonl, line 1: {}", unknown("e4")));
-    // The first line decides nothing for the next ones.
+    // The first line does not decide about the next lines.
     let e = message(read("t.jsonl", format!("{}{jsonl}", jsonl.replace("\"note\":\"x\",", "")), by("id"), &table()));
     assert_eq!(e, format!("t.jsonl, line 2: {}", unknown("note")));
 }
@@ -407,11 +407,11 @@ fn what_is_not_held_is_not_written() {
     assert!(TableWriter::new(Vec::new(), Format::Raw, &nullable).is_err());
 }
 
-/// Types that may be null, and what the cells of theirs are in tests.
+/// Types of the nullable columns in tests.
 const NULLABLE: [&str; 8] =
     ["boolean", "date", "timestamp", "uuid", "integer128", "unsigned128", "decimal(12,3)", "decimal(38,10)"];
 
-/// The columns of [`table`], and words, and columns of [`NULLABLE`].
+/// The columns of [`table`], words of the ABI, and columns of [`NULLABLE`].
 fn wide() -> Schema {
     let words = ["address", "int128", "bool"].map(|kind| Column::new(kind, kind.parse().unwrap()));
     let nullable = NULLABLE.map(|kind| Column::new(kind, kind.parse().unwrap()).nullable());

@@ -8,7 +8,7 @@ use evergrove_commit::schema::{Row, Schema};
 use super::error::{InputError, Place, Problem};
 use super::source::{Input, Source};
 
-/// Bytes of a value.
+/// Size of a value in bytes.
 pub(crate) const VALUE_BYTES: usize = 32;
 
 /// Values of a raw file.

@@ -1,4 +1,4 @@
-//! Rows printed again.
+//! Writing rows.
 
 use std::io::Write;
 
@@ -15,22 +15,22 @@ use evergrove_verifier::schema::json::HEX_KEY;
 /// A row was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The output does not take the bytes.
+    /// Writing to the output failed.
     #[error("the rows cannot be written: {0}")]
     Io(#[from] std::io::Error),
-    /// This build writes no Parquet files.
+    /// This build cannot write Parquet files.
     #[error("this build does not write parquet files")]
     NoParquet,
-    /// A string of a Parquet file is UTF-8.
+    /// Strings of a Parquet file must be UTF-8.
     #[error("parquet cannot hold the cell in column {column:?}, which is not UTF-8")]
     NotUtf8 {
         /// Name of the column.
         column: String,
     },
-    /// A raw file for a table with columns.
+    /// The file is raw, but the table has columns.
     #[error("a raw file cannot hold a table with columns")]
     Columns,
-    /// A nullable column has an empty string, which csv writes as it writes null.
+    /// A nullable column has an empty string, which csv cannot tell from null.
     #[error("csv cannot tell the empty string in column {column:?} from null")]
     EmptyString {
         /// Name of the column.
@@ -38,10 +38,11 @@ pub enum WriteError {
     },
 }
 
-/// Writes rows with their positions so that [`super::Table`] reads them back: csv or tsv with a header, jsonl, parquet, or raw values.
+/// Writes rows with their positions, so that [`super::Table`] can read them: csv or tsv with a header, jsonl, parquet,
+/// or raw values.
 ///
-/// The column of positions is called [`Schema::index_name`]; raw mode has the columns e0 to e3. A raw file holds the values
-/// alone, in the order of the calls.
+/// The column of positions is called [`Schema::index_name`]. Raw mode has the columns e0 to e3. A raw file contains
+/// only the values, in the order of the calls.
 pub struct TableWriter<W: Write + Send> {
     out: Output<W>,
     columns: Vec<Column>,
@@ -57,7 +58,7 @@ enum Output<W: Write + Send> {
 }
 
 impl<W: Write + Send> TableWriter<W> {
-    /// Starts a file; writes the header of a csv file.
+    /// Starts a file. Writes the header of a csv or tsv file.
     pub fn new(out: W, format: Format, schema: &Schema) -> Result<Self, WriteError> {
         let index_name = schema.index_name();
         let columns = if schema.is_raw() { raw_columns() } else { schema.columns().to_vec() };
@@ -143,8 +144,8 @@ fn csv_text(column: &Column, cell: &Cell) -> Result<Vec<u8>, WriteError> {
     Ok(column.format(cell))
 }
 
-/// A cell as JSON: numbers in plain digits, bytes as a string or, where they are not UTF-8, as `{"hex": ".."}`, truth values as such,
-/// and other words of the ABI, dates, timestamps, UUIDs and numbers of 128 bits as strings.
+/// A cell as JSON: numbers in plain digits; bytes as a string, or as `{"hex": ".."}` if they are not UTF-8; truth
+/// values as such; other words of the ABI, dates, timestamps, UUIDs and numbers of 128 bits as strings.
 fn json(column: &Column, cell: &Cell) -> String {
     match (cell, column.kind) {
         (Cell::Null, _) => "null".into(),
@@ -158,7 +159,7 @@ fn json(column: &Column, cell: &Cell) -> String {
         (_, ColumnType::Unsigned | ColumnType::Signed | ColumnType::Fixed { .. } | ColumnType::Boolean)
         | (_, ColumnType::Abi(AbiType::Bool)) => bare(column, cell),
         (_, ColumnType::Decimal { .. }) if column.kind.is_number() => bare(column, cell),
-        // Numbers of 128 and 256 bits as strings, as JavaScript's libraries write them: readers of JSON round them.
+        // Numbers of 128 and 256 bits are strings, as in JavaScript's libraries, because readers of JSON round numbers.
         (
             _,
             ColumnType::Bytes

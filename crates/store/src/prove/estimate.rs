@@ -1,4 +1,4 @@
-//! What proving would take, without proving.
+//! Estimates the cost of proving.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::{Prover, batch_error, class_of, proof_key};
 use crate::Error;
 use crate::store::{Changes, EpochReport, members_of, stage};
 
-/// What the proofs of one backend cost on one machine, as measured on it.
+/// Measured costs of the proofs of one backend on one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeCosts {
     /// Seconds to build circuits or load keys, once per run.
@@ -20,20 +20,20 @@ pub struct NodeCosts {
     pub bucket_seconds: f64,
     /// Seconds of a merge proof.
     pub merge_seconds: f64,
-    /// Seconds of a wrap.
+    /// Seconds of a wrap proof.
     pub wrap_seconds: f64,
-    /// Seconds that every proof takes beside the proving: the engine's, its objects' and its queue's.
+    /// Seconds of every proof apart from proving: engine, objects and queue.
     pub task_seconds: f64,
-    /// Peak memory in bytes, with keys and one proof under way.
+    /// Peak memory in bytes, with keys and one proof in progress.
     pub memory_bytes: u64,
-    /// What every further proof at the same time takes.
+    /// Bytes of memory for every further proof at the same time.
     pub concurrent_bytes: u64,
-    /// Bytes of a kept proof.
+    /// Bytes of a stored proof.
     pub proof_bytes: u64,
 }
 
 impl NodeCosts {
-    /// Seconds of one proof, the engine's part included.
+    /// Seconds of one proof, including `task_seconds`.
     pub fn node_seconds(&self, kind: NodeKind) -> f64 {
         self.task_seconds
             + match kind {
@@ -43,7 +43,7 @@ impl NodeCosts {
             }
     }
 
-    /// Proofs that fit `bytes` of memory at the same time; 0 where one takes more.
+    /// Number of proofs that fit into `bytes` bytes of memory at the same time. 0 if a single proof needs more.
     pub fn at_once(&self, bytes: u64) -> u64 {
         match bytes.checked_sub(self.memory_bytes) {
             Some(rest) => 1 + rest / self.concurrent_bytes.max(1),
@@ -52,7 +52,7 @@ impl NodeCosts {
     }
 }
 
-/// What proving a batch would take.
+/// The estimated cost of proving a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchEstimate {
     /// The batch.
@@ -67,42 +67,42 @@ pub struct BatchEstimate {
     pub merges: usize,
     /// Wraps to make, 0 or 1.
     pub wraps: usize,
-    /// Proofs of the whole structure: what proving from scratch would take.
+    /// Proofs of the whole structure: the number when proving from scratch.
     pub total: usize,
-    /// Proofs on the longest chain: the rounds that unlimited workers would take.
+    /// Proofs on the longest chain: the number of rounds with unlimited workers.
     pub depth: usize,
-    /// Seconds with one proof at a time; without the setup when there is nothing to make.
+    /// Seconds with one proof at a time. Includes the setup, unless there is nothing to make.
     pub seconds: f64,
-    /// Seconds with a worker for every proof that can be made at a time.
+    /// Seconds with a worker for every proof that can start.
     pub parallel_seconds: f64,
     /// Peak memory in bytes.
     pub memory_bytes: u64,
-    /// What the proofs to make take in the store, in bytes.
+    /// Bytes of the proofs to make, in the store.
     pub disk_bytes: u64,
 }
 
 impl BatchEstimate {
-    /// Proofs to make.
+    /// Number of proofs to make.
     pub fn to_make(&self) -> usize {
         self.buckets + self.merges + self.wraps
     }
 }
 
-/// What an update would do.
+/// The estimated outcome of an update.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateEstimate {
     /// The epoch that would be committed.
     pub epoch: EpochReport,
-    /// What each batch that is not fresh afterwards would take, by name.
+    /// Estimates for the batches that are not fresh afterwards, by name.
     pub batches: Vec<BatchEstimate>,
 }
 
 impl Prover<'_> {
-    /// What [`Prover::prove`] would take for the batch `name`, or for a new batch of this name with the members `indices`.
-    /// Nothing is written, and no circuit is built.
+    /// Estimates [`Prover::prove`] for the batch `name`. With `indices`, estimates a new batch of this name with these
+    /// members and this backend. Writes nothing, and builds no circuit.
     ///
     /// # Errors
-    /// Those of [`Prover::define`] and [`Prover::prove`] that can be foreseen.
+    /// The errors of [`Prover::define`] and [`Prover::prove`] that can be foreseen.
     pub fn estimate_prove(
         &self,
         name: &str,
@@ -123,8 +123,8 @@ impl Prover<'_> {
         self.estimate(name, &view.vector()?, &members, spec, costs, &mut HashSet::new())
     }
 
-    /// What [`Prover::update`] would do. Nothing is written, and no circuit is built; the changes go through all of their
-    /// checks. A proof that several batches need counts for the first of them.
+    /// Estimates [`Prover::update`]. Writes nothing and builds no circuit, but checks the changes completely. A proof
+    /// that several batches need is counted for the first of them.
     ///
     /// # Errors
     /// Those of [`crate::Store::apply`], and [`Error::UnknownBackend`].
@@ -152,7 +152,7 @@ impl Prover<'_> {
         })
     }
 
-    /// What is `planned` for another batch is there for this one; what is to be made for this one is added.
+    /// Estimates one batch. Proofs in `planned` count as stored. Adds the proofs of this batch to `planned`.
     fn estimate<S: evergrove_commit::Store>(
         &self,
         name: &str,
@@ -177,7 +177,7 @@ impl Prover<'_> {
         let (buckets, merges, wraps) = (count(NodeKind::Bucket), count(NodeKind::Merge), count(NodeKind::Wrap));
         let cost = costs(&backend);
         let proving: f64 = plan.steps.iter().map(|s| cost.node_seconds(s.kind)).sum();
-        // The longest chain of proofs: each step's seconds with those of the slowest input below it.
+        // The longest chain of proofs: for each step, its seconds and those of its slowest input's chain.
         let mut chains: Vec<f64> = Vec::with_capacity(plan.len());
         for step in &plan.steps {
             let below = step.inputs.iter().map(|i| if let Input::Step(n) = i { chains[*n] } else { 0.0 });

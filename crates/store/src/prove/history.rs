@@ -1,4 +1,4 @@
-//! Final proofs of epochs, also of those that are past.
+//! Final proofs of the current and of past epochs.
 
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::Key;
@@ -10,23 +10,23 @@ use crate::{Epoch, Error, Store};
 /// The final proof of a batch, as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofFile {
-    /// The epoch that it proves.
+    /// The proven epoch.
     pub epoch: u64,
     /// The commitment of that epoch.
     pub commitment: Commitment,
     /// Its content key, which names the statement.
     pub key: Key,
-    /// The file.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
 impl Store {
-    /// The members of a batch in an epoch, with that epoch; for `None` in that of its last finished proof. Their rows are what a verifier brings to
-    /// [`Self::proof_at`].
+    /// The members of a batch in an epoch, and that epoch. `None` means the epoch of the batch's last finished proof. A
+    /// verifier of [`Self::proof_at`] needs the rows of these members.
     ///
     /// # Errors
-    /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] when it was never proven, or has had these members for less long;
-    /// [`Error::AllRows`] when it is over all rows: verifiers then take none.
+    /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] if the batch was never proven, or did not
+    /// have these members yet; [`Error::AllRows`] if it covers all rows, because verifiers then take no rows.
     pub fn members_at(&self, name: &str, epoch: Option<u64>) -> Result<(Epoch, Vec<u64>), Error> {
         let (record, members) = self.record(name)?;
         if record.is_complete() {
@@ -40,14 +40,15 @@ impl Store {
         Ok((*self.view_at(epoch)?.epoch(), members))
     }
 
-    /// The final proof of a batch for an epoch; for `None` the last one that was finished, which during a refresh is of an
-    /// epoch before the current one.
+    /// The final proof of a batch for an epoch. `None` means the last finished proof. During a refresh, this is the
+    /// proof of an earlier epoch than the current one.
     ///
-    /// The last one is found by its record, another one by computing its statement: O(members) hashes.
+    /// The record of the batch names its last proof. To find another proof, its statement is computed: O(members)
+    /// hashes.
     ///
     /// # Errors
-    /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] when there is no such proof;
-    /// [`Error::LostProof`] when the proof's object is missing or not what was stored.
+    /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] if the batch has no proof of that epoch;
+    /// [`Error::LostProof`] if the proof's object is missing or damaged.
     pub fn proof_at(&self, name: &str, epoch: Option<u64>) -> Result<ProofFile, Error> {
         let (record, members) = self.record(name)?;
         let current = self.epoch()?.number;

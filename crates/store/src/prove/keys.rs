@@ -5,16 +5,17 @@ use evergrove_commit::batch::Batch;
 use evergrove_jobs::Key;
 use evergrove_verifier::{NodeKind, Scheme, Statement};
 
-/// Domain of the keys.
+/// Context of the key derivation.
 const DOMAIN: &str = "evergrove 2026-11 content key of a node proof v1";
 
-/// What the proof of `statement` by the circuit `kind` of a backend is stored under: BLAKE3, in key derivation mode with a
-/// context of our own, of backend name (length in 1 byte, then the bytes), backend version (4 bytes), profile, class and
-/// kind (1 byte each), height (1 byte), base (8 bytes), root and canonical digest (32 bytes each), numbers little-endian; of
-/// another scheme than ours also its name; of an application its name after a zero byte, and the digest of its parameters.
+/// The key under which a backend's proof of `statement` with the circuit `kind` is stored: BLAKE3 in key derivation
+/// mode, with a context of our own. The input, with little-endian numbers: the backend's name (length in 1 byte, then
+/// the bytes), its version (4 bytes), profile, class, kind and height (1 byte each), base (8 bytes), root and canonical
+/// digest (32 bytes each). For another scheme than ours, the scheme's name follows. For an application, a zero byte,
+/// its name and the digest of its parameters follow.
 ///
-/// Nothing else decides what the proof states, so that a proof of the same statement is the same result whichever batch or
-/// epoch asks for it, and a proof of an older root is never found under the key of a newer one.
+/// Only these values determine what the proof states. So a proof of a statement is the same result for every batch and
+/// epoch, and a proof of an older root is never found under the key of a newer one.
 pub fn proof_key(backend: &BackendSpec, kind: NodeKind, statement: &Statement) -> Key {
     let mut h = blake3::Hasher::new_derive_key(DOMAIN);
     let choice = &backend.choice;
@@ -36,7 +37,7 @@ pub fn proof_key(backend: &BackendSpec, kind: NodeKind, statement: &Statement) -
     Key(*h.finalize().as_bytes())
 }
 
-/// The keys of every proof of a batch.
+/// The keys of all proofs of a batch.
 pub(crate) fn keys(backend: &BackendSpec, batch: &Batch) -> Vec<Key> {
     let nodes = batch.nodes();
     let below = nodes.iter().map(|n| proof_key(backend, n.kind(), &n.statement));
@@ -95,7 +96,7 @@ mod tests {
             assert!(!keys[..i].contains(key), "{i}");
         }
         assert_eq!(keys[0].to_string(), "307363c015078b89724b69b3dea6f85b4d7bc136c841e2576ba09d5e0aa25a85");
-        // Capacity and wrap decide which statements are proven, not what a proof states.
+        // Capacity and wraps decide which statements are proven, not what a proof states.
         assert_eq!(proof_key(&BackendSpec { capacity: 1, wraps: false, ..base }, bucket, &statement), keys[0]);
     }
 }

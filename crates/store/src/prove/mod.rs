@@ -1,4 +1,4 @@
-//! Batches from definition to proof: plans become tasks, tasks become objects, and a finished proof is noted.
+//! Proves batches: plans become tasks, tasks become objects, and records name the finished proofs.
 
 mod estimate;
 mod history;
@@ -25,12 +25,12 @@ use work::{Proofs, Proving};
 use crate::store::{BackendRecord, BatchRecord, Changes, EpochReport, ProvenRecord, Store};
 use crate::{Backends, Error};
 
-/// What proving a batch took.
+/// The outcome of proving a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchReport {
     /// The batch.
     pub name: String,
-    /// The epoch that is proven.
+    /// The proven epoch.
     pub epoch: u64,
     /// Its commitment.
     pub commitment: Commitment,
@@ -42,7 +42,7 @@ pub struct BatchReport {
     pub backend: BackendSpec,
     /// Number of proofs made by this call.
     pub made: usize,
-    /// Proofs of the whole structure, the wrap included: what proving from scratch would take.
+    /// Proofs of the whole structure, including the wrap: the number when proving from scratch.
     pub total: usize,
     /// Bucket proofs of the whole structure.
     pub buckets: usize,
@@ -52,7 +52,7 @@ pub struct BatchReport {
     pub damaged: usize,
     /// The circuit of the final proof.
     pub kind: NodeKind,
-    /// Size of the final proof as a file.
+    /// Size of the final proof's file in bytes.
     pub bytes: usize,
     /// Content key of the final proof.
     pub key: Key,
@@ -60,37 +60,38 @@ pub struct BatchReport {
     pub output: Vec<Goldilocks>,
 }
 
-/// What an update did.
+/// The outcome of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateReport {
-    /// The epoch that was committed.
+    /// The committed epoch.
     pub epoch: EpochReport,
-    /// The batches that were refreshed, by name.
+    /// The refreshed batches, by name.
     pub batches: Vec<BatchReport>,
 }
 
-/// Takes note of what happens while a batch is proven: its name, and the engine's event.
+/// Receives the events of proving: the batch's name, and the engine's event.
 pub type Progress<'a> = &'a dyn Fn(&str, &Event<'_>);
 
 /// Proves the batches of a store.
 ///
-/// A batch's proof, as its record and the objects show it:
+/// The states of a batch's proof, as its record and the objects show them:
 ///
 /// ```text
 ///              define                  all proofs of its plan stored and verified
 ///   (no batch) ──────▶ not proven ────────────────────────────────────────────────▶ fresh
 ///                        │    ▲                                                     │  │
-///                        └────┘ some proofs stored: the next run goes on from them  │  │ epoch with another
+///                        └────┘ some proofs stored: the next run starts from them   │  │ epoch with another
 ///                                                                                   │  │ commitment or members
 ///                                                   prove, update: log-many proofs  ▲  ▼
 ///                                                                                   stale
 /// ```
 ///
-/// Only the step to *fresh* writes the record, after the final proof is stored; a crash at any point leaves the batch
-/// where it was, with more of its proofs stored.
+/// Only the step to *fresh* writes the record, after the final proof is stored. A crash at any point leaves the batch
+/// in its state, with more of its proofs stored.
 ///
-/// For `tracing` a call of [`Self::prove`] is a span `prove` with the fields `batch`, `epoch` and `members`. Within it are `plan` and, of
-/// tasks that run in this process, a span `execute` each with `kind` and `key`, whose first part is `witness`.
+/// For `tracing`, a call of [`Self::prove`] is a span `prove` with the fields `batch`, `epoch` and `members`. It
+/// contains a span `plan`, and a span `execute` with `kind` and `key` for each task that runs in this process. A span
+/// `execute` begins with a span `witness`.
 #[derive(Clone)]
 pub struct Prover<'a> {
     store: &'a Store,
@@ -101,24 +102,24 @@ pub struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    /// A prover of the batches of `store`.
+    /// A prover for the batches of `store`.
     pub fn new(store: &'a Store, backends: &'a Backends, engine: &'a dyn Engine) -> Self {
         Self { store, backends, engine, progress: &|_, _| {}, cancel: Cancel::new() }
     }
 
-    /// Tells `progress` what happens.
+    /// Reports events to `progress`.
     pub fn with_progress(mut self, progress: Progress<'a>) -> Self {
         self.progress = progress;
         self
     }
 
-    /// Stops when `cancel` says so. What was proven by then is kept.
+    /// Stops when `cancel` is cancelled. Keeps the proofs made by then.
     pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// Defines a batch with these members, or finds that there is one with them; see [`Store::define_batch`].
+    /// Defines a batch with these members, or checks that it has them. See [`Store::define_batch`].
     ///
     /// # Errors
     /// Those of [`Store::define_batch`], and [`Error::UnknownBackend`].
@@ -127,14 +128,14 @@ impl<'a> Prover<'a> {
         self.store.define_batch(name, indices, spec)
     }
 
-    /// Brings the proof of a batch to the current epoch. Makes the proofs that are not stored: all of them at first, after
-    /// an update those on the paths from changed slots and members (`evergrove_commit::batch::worst_case`), none when the
-    /// batch is fresh. Verifies each proof before it stores it, and each stored one before it builds on it. Of a fresh batch
-    /// it compares the final proof with the checksum that was noted when it was verified, and makes no backend.
+    /// Brings the proof of a batch to the current epoch. Makes the proofs that are not stored: all of them at first,
+    /// after an update those on the paths from changed slots and members (`evergrove_commit::batch::worst_case`), none
+    /// if the batch is fresh. Verifies each new proof before storing it, and each stored proof before building on it.
+    /// For a fresh batch, compares the final proof with the checksum in the record, and makes no backend.
     ///
     /// # Errors
-    /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], [`Error::Backend`]; [`Error::Proving`] when a proof can not be
-    /// made or the run is cancelled; [`Error::Io`]. What was proven is kept, and the next call goes on from there.
+    /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], [`Error::Backend`]; [`Error::Proving`] if a proof cannot be
+    /// made or the run is cancelled; [`Error::Io`]. Finished proofs are kept, and the next call continues from them.
     pub fn prove(&self, name: &str) -> Result<BatchReport, Error> {
         let span = info_span!("prove", batch = name, epoch = field::Empty, members = field::Empty).entered();
         let planning = info_span!("plan", tasks = field::Empty).entered();
@@ -156,7 +157,7 @@ impl<'a> Prover<'a> {
         let kind = if spec.wraps { NodeKind::Wrap } else { batch.root().kind() };
         let record_of = |bytes: &[u8]| ProvenRecord {
             epoch: epoch.number,
-            // Of all rows, the statement may be about the vector as grown to a block.
+            // The statement of a batch over all rows may be about the vector grown to a block, so its root may differ.
             height: epoch.commitment.height,
             root: epoch.commitment.root.to_bytes(),
             canonical: statement.canonical.to_bytes(),
@@ -224,33 +225,33 @@ impl<'a> Prover<'a> {
     /// Brings every batch that is not fresh to the current epoch, in the order of their names.
     ///
     /// # Errors
-    /// Those of [`Self::prove`], for the first batch that meets one.
+    /// Those of [`Self::prove`], for the first batch that fails.
     pub fn refresh(&self) -> Result<Vec<BatchReport>, Error> {
         let stale = self.store.batches()?.into_iter().filter(|b| !b.fresh);
         stale.map(|b| self.prove(&b.name)).collect()
     }
 
-    /// Commits changes as the next epoch and refreshes the batches; with empty changes, only finishes what an earlier
-    /// update has left. [`Store::apply`] and then [`Self::refresh`].
+    /// Commits changes as the next epoch and refreshes the batches: [`Store::apply`], then [`Self::refresh`]. Empty
+    /// changes only finish an earlier update.
     ///
     /// # Errors
-    /// Those of both. An error of the second leaves the new epoch committed and some batches stale.
+    /// Those of both. An error of the refresh leaves the new epoch committed and some batches stale.
     pub fn update(&self, changes: &Changes) -> Result<UpdateReport, Error> {
         let epoch = self.store.apply(changes)?;
         Ok(UpdateReport { epoch, batches: self.refresh()? })
     }
 
-    /// The final proof of a batch as a file, of the current commitment.
+    /// The file of a batch's final proof, for the current commitment.
     ///
     /// # Errors
-    /// [`Error::UnknownBatch`]; [`Error::Stale`] when the batch has no proof of the current commitment; [`Error::Corrupt`]
-    /// when the proof's object is not what was stored.
+    /// [`Error::UnknownBatch`]; [`Error::Stale`] if the batch has no proof of the current commitment;
+    /// [`Error::LostProof`] if the proof's object is missing or damaged.
     pub fn export(&self, name: &str) -> Result<Vec<u8>, Error> {
         self.store.export(name)
     }
 
-    /// The backend of a batch for the current height. Of a batch whose vector has outgrown its height class, the backend of
-    /// the next class.
+    /// The backend of a batch for the current height. If the vector has outgrown its height class, this is the backend
+    /// of the next class.
     fn spec_of(&self, record: &BatchRecord, name: &str, commitment: Commitment) -> Result<BackendSpec, Error> {
         let known = record.backend.spec();
         let known = known.ok_or_else(|| Error::corrupt(self.store.dir(), format!("record of batch {name:?}")))?;
@@ -263,7 +264,7 @@ impl<'a> Prover<'a> {
 }
 
 impl Store {
-    /// The final proof of a batch as a file, of the current commitment: see [`Prover::export`].
+    /// The file of a batch's final proof, for the current commitment. See [`Prover::export`].
     ///
     /// # Errors
     /// Those of [`Prover::export`].
@@ -278,7 +279,7 @@ impl Store {
         self.stored_proof(name, proven)
     }
 
-    /// The file of the last proof of a batch, of whatever commitment.
+    /// The file of a batch's last proof, for any commitment.
     fn stored_proof(&self, name: &str, proven: &ProvenRecord) -> Result<Vec<u8>, Error> {
         let key = Key(proven.key);
         match self.objects().get(&key)? {
@@ -291,7 +292,7 @@ impl Store {
     }
 }
 
-/// The class of a vector. Heights in a store are from 1 to 40.
+/// The height class of a vector. Heights in a store are from 1 to 40.
 fn class_of(commitment: Commitment) -> HeightClass {
     HeightClass::of(commitment.height).unwrap_or(HeightClass::H40)
 }
@@ -307,7 +308,7 @@ fn batch_error<'s>(dir: &'s std::path::Path, name: &'s str) -> impl Fn(BatchErro
     }
 }
 
-/// The keys of the proofs of a batch at the current epoch; none when its vector has outgrown the backend's class.
+/// The keys of the proofs of a batch at the current epoch. Empty if the vector has outgrown the backend's class.
 pub(crate) fn keys_of(store: &Store, name: &str) -> Result<Vec<Key>, Error> {
     let view = store.view()?;
     let (record, members) = store.record(name)?;

@@ -1,4 +1,4 @@
-//! The proofs of a batch as a tree, for those who look.
+//! The proofs of a batch as a tree, for display.
 
 use evergrove_commit::batch::{Batch, Node};
 use evergrove_verifier::{NodeKind, Statement};
@@ -12,40 +12,40 @@ use crate::store::Epoch;
 pub struct ProofTree {
     /// The epoch.
     pub epoch: Epoch,
-    /// Proofs of the whole batch, the wrap included. Those that are numbered 0 to `total` - 1.
+    /// Number of proofs of the whole batch, including the wrap. They are numbered 0 to `total` - 1.
     pub total: usize,
-    /// The proofs nearest to the root, by ascending number: children before parents, left before right.
+    /// The proofs nearest to the root, in ascending order of their numbers: children before parents, left before right.
     pub nodes: Vec<TreeNode>,
 }
 
 /// One proof of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeNode {
-    /// Its number, which is its task's in the graph of [`Prover::prove`].
+    /// Its number, which is that of its task in the graph of [`Prover::prove`].
     pub number: usize,
-    /// The proof that builds on it; `None` for the final one.
+    /// The proof that has it as an input. `None` for the final proof.
     pub parent: Option<usize>,
-    /// Proofs between it and the final one.
+    /// Distance to the final proof, which has depth 0.
     pub depth: u32,
     /// Its circuit.
     pub kind: NodeKind,
-    /// Height of the subtree that it is about.
+    /// Height of its subtree.
     pub height: u8,
-    /// First position of that subtree.
+    /// First position of its subtree.
     pub base: u64,
-    /// Members below it.
+    /// Number of members below it.
     pub members: usize,
-    /// True when it is stored, or only a stored one needs it.
+    /// True if it is stored, or if a stored proof makes it unnecessary.
     pub is_stored: bool,
 }
 
 impl Prover<'_> {
-    /// The proofs of a batch at the current epoch: at most `at_most`, those nearest to the root. Nothing is proven.
+    /// The proofs of a batch at the current epoch, at most `at_most`: those nearest to the root. Proves nothing.
     ///
-    /// Takes O(members) hashes, and asks the objects for the proofs whose parent is not stored.
+    /// Takes O(members) hashes. Looks up the objects of those proofs whose parent is not stored.
     ///
     /// # Errors
-    /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], and those of reading the store.
+    /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], and errors of reading the store.
     pub fn tree(&self, name: &str, at_most: usize) -> Result<ProofTree, Error> {
         let view = self.store.view()?;
         let (record, members) = self.store.record(name)?;
@@ -67,7 +67,7 @@ impl Prover<'_> {
             all.truncate(at_most);
             all.sort_by_key(|(node, _)| node.number);
         }
-        // Parents have greater numbers than their children.
+        // Parents have greater numbers than their children, so they come first here.
         let mut stored = std::collections::HashSet::new();
         for (node, statement) in all.iter_mut().rev() {
             let above = node.parent.is_some_and(|parent| stored.contains(&parent));
@@ -81,7 +81,7 @@ impl Prover<'_> {
     }
 }
 
-/// Appends the nodes below and this one, children first, as plans number them.
+/// Appends the nodes below `node`, then `node`: children first, as plans number them.
 fn add(node: &Node, depth: u32, out: &mut Vec<(TreeNode, Statement)>) {
     let mut children = [None; 2];
     for (child, place) in node.children().zip(&mut children) {

@@ -1,4 +1,4 @@
-//! What an engine works with: the tasks of a plan, the runner that proves them, and the store of their results.
+//! The tasks of a plan, the runner that proves them, and the store of their results.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,20 +15,20 @@ use crate::Error;
 use crate::cluster::{Payload, Stated};
 use crate::store::View;
 
-/// Parts of a tree that are worked off side by side.
+/// Number of parts of a tree that are proven side by side.
 const STRIPES: usize = 16;
 
-/// The tasks of a plan from scratch: task n proves step n.
+/// The tasks of a plan that reuses no proofs. Task n proves step n.
 ///
-/// The buckets are cut into `STRIPES` runs of neighbours, and the first of each run comes before the second of any. Within a run a join comes before a
-/// bucket, so that few results wait for each other; a join of several runs comes after all buckets. A tree whose buckets were worked off from
-/// one end to the other would end with a chain of joins, one on each level, that a single worker does; so it ends with as many
-/// joins at a time as can be. With one task at a time there are at most 16 H + 16 results of a tree of height H that wait.
+/// Divides the buckets into `STRIPES` runs of neighbours. The first bucket of each run starts before the second of any.
+/// In a run, joins start before buckets, so few results wait. Joins of several runs start after all buckets. If the
+/// buckets started from one end to the other, the work would end with a chain of joins, one per level, for one worker.
+/// With one task at a time, at most 16 H + 16 results of a tree of height H wait.
 pub fn graph(plan: &Plan, backend: &BackendSpec) -> Result<TaskGraph, GraphError> {
     let mut graph = TaskGraph::new();
     let buckets = plan.steps.iter().filter(|s| s.kind == NodeKind::Bucket).count();
     let run = buckets.div_ceil(STRIPES).max(1);
-    // The buckets below each step: the first, and the one after the last.
+    // The buckets below each step, as a half-open range: first and end.
     let mut below: Vec<(usize, usize)> = Vec::with_capacity(plan.steps.len());
     let mut next = 0;
     for step in &plan.steps {
@@ -54,14 +54,14 @@ pub fn graph(plan: &Plan, backend: &BackendSpec) -> Result<TaskGraph, GraphError
     Ok(graph)
 }
 
-/// Proves the steps of a plan. Reads witnesses when a step starts, from the view of the plan's epoch.
+/// Proves the steps of a plan. Reads the witness of a step when it starts, from the view of the plan's epoch.
 pub(crate) struct Proving<'a> {
     pub(crate) steps: &'a [Step],
     pub(crate) view: &'a View,
     pub(crate) vector: &'a Vector<&'a View>,
     pub(crate) backend: &'a dyn RecursionBackend,
     pub(crate) spec: &'a BackendSpec,
-    /// What tasks lie within, on whatever thread they run.
+    /// Parent of the spans of tasks, on any thread.
     pub(crate) span: &'a Span,
 }
 
@@ -119,7 +119,7 @@ impl Runner for Proving<'_> {
     }
 }
 
-/// Makes a proof, as it is stored, from its witness and the proofs below it. It verifies: backends check what they hand out.
+/// Makes a proof from its witness and the proofs below, in its stored form. Backends verify what they return.
 pub(crate) fn prove(
     backend: &dyn RecursionBackend,
     spec: &BackendSpec,
@@ -135,7 +135,7 @@ pub(crate) fn prove(
     Ok(encode(spec, made))
 }
 
-/// The proof in a file, if it is of this circuit and statement and verifies.
+/// The proof in a file, if it has this circuit and statement and verifies.
 pub(crate) fn judge(
     backend: &dyn RecursionBackend,
     spec: &BackendSpec,
@@ -157,7 +157,7 @@ fn failure(e: BackendError) -> TaskFailure {
     }
 }
 
-/// A proof as it is stored: the file that is handed out.
+/// A proof in its stored form, which is the file that users get.
 fn encode(backend: &BackendSpec, proof: NodeProof) -> Vec<u8> {
     let file = BatchProof {
         scheme: backend.choice.scheme.name().into(),
@@ -172,13 +172,13 @@ fn encode(backend: &BackendSpec, proof: NodeProof) -> Vec<u8> {
     file.encode()
 }
 
-/// The proof in a file, as its backend sees it.
+/// The proof in a file, in the form for its backend.
 pub(crate) fn node_proof(file: BatchProof) -> NodeProof {
     let output = file.app.map_or(Vec::new(), |a| a.output);
     NodeProof { kind: file.kind, statement: file.statement, output, bytes: file.body }
 }
 
-/// The proof in a file that this backend made, with its key.
+/// The proof in a file of this backend, with its key.
 pub(crate) fn decode(backend: &BackendSpec, bytes: &[u8]) -> Result<(Key, NodeProof), String> {
     let file = BatchProof::decode(bytes).map_err(|e| e.to_string())?;
     if file.scheme != backend.choice.scheme.name() {
@@ -194,7 +194,7 @@ pub(crate) fn decode(backend: &BackendSpec, bytes: &[u8]) -> Result<(Key, NodePr
     Ok((proof_key(backend, proof.kind, &proof.statement), proof))
 }
 
-/// Proofs in the store's objects, as an engine sees them: a proof is there when it verifies.
+/// The proofs in the store's objects, for an engine. A proof exists only if it verifies.
 pub(crate) struct Proofs<'a> {
     objects: &'a Objects,
     backend: &'a dyn RecursionBackend,
@@ -208,12 +208,12 @@ impl<'a> Proofs<'a> {
         Self { objects, backend, spec, damaged: AtomicUsize::new(0), failed: Mutex::new(None) }
     }
 
-    /// How many stored proofs were taken away because they do not verify.
+    /// Number of stored proofs that were deleted because they do not verify.
     pub(crate) fn damaged(&self) -> usize {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// The first error of the objects, if there was one.
+    /// The first error of the objects, if any.
     pub(crate) fn take_error(&self) -> Option<Error> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -273,7 +273,7 @@ mod tests {
             let batch = Batch::build_as(&vector, &indices, spec.structure()).unwrap();
             let graph = graph(&batch.plan(true, |_, _| false), &spec).unwrap();
             assert!(graph.iter().all(|(_, task)| (task.kind == "bucket") == task.deps.is_empty()));
-            // The last join and the wrap have no other beside them; more than two tasks more are lost in trees that are not complete.
+            // The last join and the wrap run alone. Incomplete trees lose at most two more tasks.
             let run = simulate(&graph, 2, Overheads::default(), |_| Duration::from_secs(1));
             let lost = (2 * run.makespan - run.busy).as_secs();
             assert!(lost <= 4, "{members} members, {} tasks: {lost} s", graph.len());

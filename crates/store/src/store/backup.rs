@@ -1,4 +1,5 @@
-//! A copy of a store at one epoch, as a stream of blocks. The bytes are specified in docs/formats.md; `restore.rs` reads them.
+//! A copy of a store at one epoch, as a stream of blocks. docs/formats.md specifies the bytes, and `restore.rs` reads
+//! them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -13,17 +14,17 @@ use super::database::RawEntries;
 use super::layout::{Epoch, FORMAT, TABLES, meta};
 use crate::Error;
 
-/// What a backup begins with.
+/// The first bytes of a backup.
 pub const BACKUP_MAGIC: [u8; 4] = *b"EVGS";
-/// The version of backups that are written and read.
+/// The version of backups.
 pub(super) const VERSION: u16 = 1;
-/// Bytes of the content of every block but the last one.
+/// Bytes of content in every block except the last.
 pub(super) const BLOCK: usize = 1 << 20;
-/// The largest proof in bytes: stores read no larger ones.
+/// Size of the largest proof, in bytes. Stores read no larger ones.
 pub(super) const PROOF_MAX: u32 = 64 << 20;
-/// The largest value of an entry in bytes.
+/// Size of the largest value of an entry, in bytes.
 pub(super) const VALUE_MAX: u32 = 1 << 30;
-/// Entries of a table by which its size is estimated.
+/// Number of entries of a table that are read to estimate its size.
 const SAMPLE: usize = 256;
 
 /// Kinds of records.
@@ -38,7 +39,7 @@ pub(super) mod kind {
 /// Why a file is refused as a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// It begins with other bytes.
+    /// The file begins with other bytes.
     #[error("not a backup of a store")]
     Foreign,
     /// It was written by another version of this program.
@@ -47,49 +48,49 @@ pub enum BackupError {
         /// Its version.
         found: u16,
     },
-    /// The store that it is of has another format.
+    /// The backup is of a store with another format.
     #[error("the backup is of a store of format {found}, expected {FORMAT}")]
     Format {
         /// The store's format.
         found: u32,
     },
-    /// It ends before its end.
+    /// The backup ends too early.
     #[error("the backup is cut off after {0} bytes")]
     CutOff(u64),
-    /// A block is not what was written.
+    /// A block is damaged.
     #[error("the backup is damaged in the block at byte {0}")]
     Damaged(u64),
-    /// Something follows its end.
+    /// Bytes follow the end of the backup.
     #[error("the backup ends after {0} bytes, and more follow")]
     Trailing(u64),
-    /// Its blocks are whole, and what is in them was not written by this program.
+    /// The blocks are whole, but this program does not write such content.
     #[error("the backup is not one that this program writes: {0}")]
     Content(String),
-    /// What was restored has another commitment than the backup names.
+    /// The restored store has another epoch or commitment than the backup names.
     #[error("the backup names epoch {} with the commitment {}, and holds epoch {} with {}", .named.number, .named.commitment, .found.number, .found.commitment)]
     Commitment {
         /// The epoch that the backup names.
         named: Box<Epoch>,
-        /// The epoch of the store that was made of it.
+        /// The epoch of the restored store.
         found: Box<Epoch>,
     },
-    /// Reading it failed.
+    /// Reading the backup failed.
     #[error("the backup cannot be read: {0}")]
     Read(#[source] io::Error),
 }
 
-/// What a backup says of itself.
+/// The description at the start of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupHead {
     /// The epoch of the copy, with its commitment.
     pub epoch: Epoch,
     /// The oldest epoch that can be read.
     pub oldest: u64,
-    /// Entries of all tables.
+    /// Number of entries of all tables.
     pub entries: u64,
-    /// Number of proofs, as far as none is pruned meanwhile.
+    /// Number of proofs. Fewer follow if some are pruned meanwhile.
     pub proofs: u64,
-    /// About how many bytes the backup has.
+    /// Estimated size of the backup, in bytes.
     pub estimate: u64,
 }
 
@@ -122,7 +123,7 @@ impl BackupHead {
     }
 }
 
-/// Links the checksums of blocks: each is that of a block after all those before it.
+/// Links the checksums of blocks: each checksum covers a block and all blocks before it.
 #[derive(Default)]
 pub(super) struct Chain([u8; 32]);
 
@@ -139,23 +140,24 @@ impl Chain {
 
 /// A copy of a store at one committed epoch, block by block: an iterator over the bytes of the backup.
 ///
-/// It holds everything that a store keeps: every table of the database in one read transaction, so the epochs, rows, batches and keys of
-/// requests fit each other whatever is committed meanwhile, and the proofs that are there. Nobody waits for it. Until it ends or is
-/// dropped, the database keeps the pages of its epoch: those that later epochs replace are not free to be written again, so the database's
-/// file grows by what is committed meanwhile, and [`Store::recover`] cannot open the database again.
+/// It contains everything that a store keeps: the stored proofs, and every table of the database in one read
+/// transaction. So epochs, rows, batches and keys of requests match, whatever is committed meanwhile. Nobody waits for
+/// a backup. Until it ends or is dropped, the database keeps the pages of its epoch. Pages that later epochs replace
+/// cannot be reused, so the database's file grows by the changes committed meanwhile, and [`Store::recover`] cannot
+/// open the database again.
 ///
-/// Memory: about 2 MiB, the largest value or proof, and 40 bytes for each proof. A proof that [`Store::prune`] takes away meanwhile is left out;
-/// its batch is then to be proven again.
+/// Memory: about 2 MiB, the largest value or proof, and 40 bytes for each proof. A proof that [`Store::prune`] deletes
+/// meanwhile is left out, and its batch must be proven again.
 pub struct Backup {
     head: BackupHead,
     objects: Objects,
     keys: vec::IntoIter<Key>,
     tables: VecDeque<(&'static str, RawEntries)>,
-    /// The table that is being copied.
+    /// The table being copied.
     table: Option<RawEntries>,
     entries: u64,
     proofs: u64,
-    /// Records that are not in a block yet, from `taken` on.
+    /// Records that are not in a block yet. They begin at `taken`.
     pending: Vec<u8>,
     taken: usize,
     chain: Chain,
@@ -164,10 +166,12 @@ pub struct Backup {
 }
 
 impl Store {
-    /// Begins a copy of the store as it is now. Reads the names of the proofs, and a few hundred entries of each table to estimate the size.
+    /// Begins a copy of the current state of the store. Reads the names of the proofs, and a few hundred entries of
+    /// each table to estimate the size.
     ///
     /// # Errors
-    /// [`Error::OldFormat`]; [`Error::Version`] where the database has a table that this program does not know: a copy would lack it.
+    /// [`Error::OldFormat`]; [`Error::Version`] if the database has a table that this program does not know, because a
+    /// copy would lack it.
     pub fn backup(&self) -> Result<Backup, Error> {
         self.check_writable()?;
         let read = self.begin_read()?;
@@ -176,7 +180,8 @@ impl Store {
             let found = format!("{FORMAT} with the unknown table {name:?}");
             return Err(Error::Version { dir: self.dir.clone(), found, known: FORMAT });
         }
-        // Proofs that the batches of this transaction name are stored before it. Later ones do no harm.
+        // The proofs that batches of this transaction name were stored before it, so the list has them. Later proofs do
+        // no harm.
         let (objects, _) = self.objects().list()?;
         let mut estimate = objects.iter().map(|o| o.bytes + 37).sum::<u64>();
         let (mut entries, mut tables) = (0, VecDeque::new());
@@ -220,15 +225,15 @@ impl Store {
 }
 
 impl Backup {
-    /// What the backup says of itself.
+    /// The description of the backup.
     pub fn head(&self) -> &BackupHead {
         &self.head
     }
 
-    /// Writes the whole backup, and gives its length in bytes.
+    /// Writes the whole backup. Returns its length in bytes.
     ///
     /// # Errors
-    /// Those of the store; [`BackupError::Read`] where `out` does not take it.
+    /// Errors of the store; [`BackupError::Read`] if `out` fails.
     pub fn write_to(self, out: &mut dyn Write) -> Result<u64, Error> {
         let mut written = 0;
         for block in self {
@@ -239,7 +244,7 @@ impl Backup {
         Ok(written)
     }
 
-    /// Adds the next record; false after the last one.
+    /// Adds the next record. False after the last one.
     fn more(&mut self) -> Result<bool, Error> {
         if self.is_done {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! What the store knows of its batches.
+//! The batches of a store.
 
 use evergrove_commit::BackendSpec;
 use evergrove_commit::schema::Schema;
@@ -11,19 +11,19 @@ use super::write::{read_members, read_record};
 use super::{Epoch, Store};
 use crate::Error;
 
-/// The longest name of a batch.
+/// Length of the longest name of a batch, in bytes.
 const NAME_BYTES: usize = 64;
 
-/// A batch and where its proof stands.
+/// A batch and the state of its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchStatus {
     /// Its name.
     pub name: String,
-    /// Number of members; of a batch over all rows that of the filled slots.
+    /// Number of members. For a batch over all rows, the number of filled slots.
     pub len: u64,
-    /// The first member; of a batch over all rows the first slot.
+    /// The first member. For a batch over all rows, the first slot.
     pub first: u64,
-    /// The last member; of a batch over all rows the last slot.
+    /// The last member. For a batch over all rows, the last slot.
     pub last: u64,
     /// The backend that proves it.
     pub backend: BackendSpec,
@@ -31,14 +31,14 @@ pub struct BatchStatus {
     pub since: u64,
     /// Its last finished proof.
     pub proven: Option<ProvenAt>,
-    /// True when that proof is of these members and of the current commitment.
+    /// True if the last proof is for these members and the current commitment.
     pub fresh: bool,
 }
 
 /// A finished proof of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProvenAt {
-    /// The epoch that was proven.
+    /// Number of the proven epoch.
     pub epoch: u64,
     /// Its commitment.
     pub commitment: Commitment,
@@ -46,13 +46,13 @@ pub struct ProvenAt {
     pub canonical: Digest,
     /// The circuit of the final proof.
     pub kind: NodeKind,
-    /// Size of the final proof as a file.
+    /// Size of the final proof's file in bytes.
     pub bytes: u64,
-    /// Proofs of the whole structure, the wrap included.
+    /// Proofs of the whole structure, including the wrap.
     pub total: u64,
-    /// Bucket proofs among them.
+    /// Number of bucket proofs in `total`.
     pub buckets: u64,
-    /// Content key of the final proof: the name of its object.
+    /// Content key of the final proof, which is the name of its object.
     pub key: evergrove_jobs::Key,
 }
 
@@ -65,9 +65,9 @@ pub struct Status {
     pub oldest: u64,
     /// The schema of the table.
     pub schema: Schema,
-    /// Size of the database's file in bytes, 0 when it is not a file in the store's directory.
+    /// Size of the database's file in bytes. 0 if it is not a file in the store's directory.
     pub database_bytes: u64,
-    /// Number of proofs kept, final ones and those below them.
+    /// Number of stored proofs, final ones and those below them.
     pub objects: usize,
     /// Their size in bytes.
     pub object_bytes: u64,
@@ -108,7 +108,7 @@ impl Store {
         self.status_of(name.into(), &record, &self.epoch()?)
     }
 
-    /// The members of a batch, ascending. Of a batch over all rows the filled slots.
+    /// The members of a batch, in ascending order. For a batch over all rows, the filled slots.
     ///
     /// # Errors
     /// [`Error::UnknownBatch`].
@@ -121,13 +121,13 @@ impl Store {
         Ok(members)
     }
 
-    /// Defines a batch with these members, or finds that there is one with them. A batch that exists keeps its proof when
-    /// `backend` is the one that made it. Nothing is proven. Where the backend's scheme is over all rows, so is the batch, and
-    /// `indices` is empty.
+    /// Defines a batch with these members, or checks that it has them. An existing batch keeps its proof if `backend`
+    /// made the proof. Proves nothing. If the backend's scheme covers all rows, so does the batch, and `indices` must
+    /// be empty.
     ///
     /// # Errors
     /// [`Error::BatchName`], [`Error::EmptyBatch`], [`Error::Duplicate`], [`Error::OutOfRange`], [`Error::EmptySlot`];
-    /// [`Error::BatchExists`] when it has other members; [`Error::AllRows`].
+    /// [`Error::BatchExists`] if it has other members; [`Error::AllRows`].
     pub fn define_batch(&self, name: &str, indices: &[u64], backend: &BackendSpec) -> Result<(), Error> {
         check_name(name)?;
         let members = members_of(name, indices, backend)?;
@@ -161,7 +161,7 @@ impl Store {
         })
     }
 
-    /// Forgets a batch. Its proofs are taken away by the next [`Self::prune`].
+    /// Removes a batch. The next [`Self::prune`] deletes its proofs.
     ///
     /// # Errors
     /// [`Error::UnknownBatch`].
@@ -175,7 +175,7 @@ impl Store {
         })
     }
 
-    /// Record and members of a batch, read together.
+    /// The record and the members of a batch, read in one transaction.
     pub(crate) fn record(&self, name: &str) -> Result<(BatchRecord, Vec<u64>), Error> {
         let read = self.begin_read()?;
         match read.open_table(BATCHES)?.get(name)?.zip(read.open_table(MEMBERS)?.get(name)?) {
@@ -208,7 +208,7 @@ impl Store {
         batches.entries()?.map(record).collect()
     }
 
-    /// Notes a finished proof, unless the batch has got other members since the proof's epoch.
+    /// Records a finished proof, unless the members of the batch have changed since the proof's epoch.
     pub(crate) fn set_proven(
         &self,
         name: &str,
@@ -263,7 +263,7 @@ impl Store {
     }
 }
 
-/// The members of a batch of this backend: those of `indices` in ascending order, or none where it is over all rows.
+/// The members of a batch of this backend: `indices` in ascending order, or none if the backend covers all rows.
 pub(crate) fn members_of(name: &str, indices: &[u64], backend: &BackendSpec) -> Result<Vec<u64>, Error> {
     match (backend.choice.scheme.is_complete(), indices) {
         (true, []) => Ok(Vec::new()),
@@ -272,7 +272,7 @@ pub(crate) fn members_of(name: &str, indices: &[u64], backend: &BackendSpec) -> 
     }
 }
 
-/// Members in ascending order.
+/// Sorts members. Refuses an empty list and duplicates.
 pub(crate) fn sorted(name: &str, indices: &[u64]) -> Result<Vec<u64>, Error> {
     if indices.is_empty() {
         return Err(Error::EmptyBatch(name.into()));
@@ -285,7 +285,7 @@ pub(crate) fn sorted(name: &str, indices: &[u64]) -> Result<Vec<u64>, Error> {
     }
 }
 
-/// Refuses what is no name of a batch: names stand in command lines and file names.
+/// Refuses an invalid name of a batch. Names are used in command lines and file names.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let fine = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
     let head = name.bytes().next().is_some_and(|c| c.is_ascii_alphanumeric());

@@ -11,56 +11,56 @@ use super::requests::{self, Request};
 use super::{Epoch, Store, WriteView};
 use crate::Error;
 
-/// Changes that form one epoch together.
+/// Changes that together form one epoch.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// Slots that get a row, filled or empty before.
     pub set: Vec<(u64, Row)>,
-    /// Filled slots that become empty. A slot leaves its batches first, or in the same epoch.
+    /// Filled slots that become empty. A slot must leave its batches before, or in the same epoch.
     pub clear: Vec<u64>,
-    /// Indices that join batches.
+    /// Indices to add to batches.
     pub add: Vec<(String, Vec<u64>)>,
-    /// Indices that leave batches.
+    /// Indices to remove from batches.
     pub remove: Vec<(String, Vec<u64>)>,
-    /// Doubles the vector as often as the indices of `set` need it.
+    /// Doubles the vector until it has the indices of `set`. Without this, an index outside the vector is an error.
     pub grow: bool,
-    /// The requests that these changes are of, so far as they have keys: [`Store::request`] then says what became of them.
+    /// The requests with keys that asked for these changes. [`Store::request`] returns their outcome.
     pub requests: Vec<Request>,
 }
 
 impl Changes {
-    /// True when nothing would change.
+    /// True if nothing would change.
     pub fn is_empty(&self) -> bool {
         let none = |joins: &[(String, Vec<u64>)]| joins.iter().all(|(_, indices)| indices.is_empty());
         self.set.is_empty() && self.clear.is_empty() && none(&self.add) && none(&self.remove)
     }
 }
 
-/// What an epoch has changed.
+/// The outcome of committing changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EpochReport {
     /// The epoch before.
     pub before: Epoch,
-    /// The new epoch, equal to `before` when nothing was to be changed.
+    /// The new epoch. Equal to `before` if there were no changes.
     pub after: Epoch,
     /// Number of slots set.
     pub set: usize,
     /// Number of slots emptied.
     pub cleared: usize,
-    /// Batches whose members have changed.
+    /// Names of the batches whose members have changed.
     pub batches: Vec<String>,
 }
 
 impl Store {
-    /// Commits changes as the next epoch, in one transaction: all of them or, on any error, none. Empty changes make no
-    /// epoch. Proofs are not refreshed: [`crate::Prover::update`] does both.
+    /// Commits changes as the next epoch in one transaction: all changes, or none after an error. Empty changes make no
+    /// epoch. Does not refresh proofs; [`crate::Prover::update`] does both.
     ///
     /// Reads and writes at most ceil(H / 7) pages per changed slot.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::TooHigh`], [`Error::Duplicate`], [`Error::Row`], [`Error::EmptySlot`],
-    /// [`Error::InBatch`], [`Error::UnknownBatch`], [`Error::AlreadyMember`], [`Error::NotMember`], [`Error::EmptyBatch`],
-    /// [`Error::AllRows`], [`Error::RequestKey`], [`Error::Repeated`].
+    /// [`Error::InBatch`], [`Error::UnknownBatch`], [`Error::AlreadyMember`], [`Error::NotMember`],
+    /// [`Error::EmptyBatch`], [`Error::AllRows`], [`Error::RequestKey`], [`Error::Repeated`].
     pub fn apply(&self, changes: &Changes) -> Result<EpochReport, Error> {
         let _span = tracing::info_span!("commit", set = changes.set.len(), deleted = changes.clear.len()).entered();
         self.write(1, |view, current| {
@@ -117,7 +117,7 @@ pub(crate) fn unknown(name: &str, view: &WriteView<'_>) -> Error {
     Error::UnknownBatch { name: name.into(), known: view.batch_names().unwrap_or_default() }
 }
 
-/// The new members of the batches that change, none of them empty.
+/// The new members of the batches that change. Refuses a batch without members.
 fn stage_members(view: &WriteView<'_>, changes: &Changes) -> Result<BTreeMap<String, Vec<u64>>, Error> {
     let mut moves: BTreeMap<&str, (HashSet<u64>, HashSet<u64>)> = BTreeMap::new();
     let mut seen = HashSet::new();
@@ -157,7 +157,7 @@ fn stage_members(view: &WriteView<'_>, changes: &Changes) -> Result<BTreeMap<Str
     Ok(out)
 }
 
-/// Refuses to empty a slot that a batch holds after the changes.
+/// Refuses to empty a slot that is in a batch after the changes.
 fn check_cleared(view: &WriteView<'_>, changes: &Changes, members: &BTreeMap<String, Vec<u64>>) -> Result<(), Error> {
     if changes.clear.is_empty() {
         return Ok(());
@@ -174,7 +174,7 @@ fn check_cleared(view: &WriteView<'_>, changes: &Changes, members: &BTreeMap<Str
     Ok(())
 }
 
-/// Writes rows beside the tree, counts filled slots, and gives what is to be put into the tree.
+/// Writes rows outside the tree and counts filled slots. Returns the changes of the tree.
 fn stage_slots(
     view: &mut WriteView<'_>,
     changes: &Changes,
@@ -215,7 +215,7 @@ fn check_range(index: u64, height: u8, grow: bool) -> Result<(), Error> {
     }
 }
 
-/// Grows the vector as needed and puts the slots into the tree.
+/// Grows the vector as needed, and puts the slots into the tree.
 fn stage_tree(
     view: &mut WriteView<'_>,
     slots: &[(u64, Option<Value>)],

@@ -15,15 +15,15 @@ use super::{Options, Store, WriteView};
 use crate::Error;
 
 impl Store {
-    /// Commits a table: creates a store in `dir`, which is created too if need be, whose epoch 1 holds `rows`.
+    /// Commits a table: creates a store in `dir` whose epoch 1 contains `rows`. Creates `dir` if needed.
     ///
-    /// `height` None stands for the smallest height that holds every row, at least 1. The database is built beside its
-    /// place and takes it in one step, so that whatever happens there is a whole store in `dir` or none. Takes about
-    /// 48 bytes of memory per row beside the database's cache, and H + 1 permutations per row at most.
+    /// With `None` as `height`, uses the smallest height that has every row, at least 1. The database is built beside
+    /// its place and takes it in one step, so `dir` contains a whole store or none, whatever happens. Takes about 48
+    /// bytes of memory per row in addition to the database's cache, and at most H + 1 permutations per row.
     ///
     /// # Errors
-    /// [`Error::Exists`]; [`Error::OutOfRange`], [`Error::TooHigh`], [`Error::Height`], [`Error::Duplicate`], [`Error::Row`];
-    /// [`Error::Input`] with the first error of `rows`; [`Error::Io`].
+    /// [`Error::Exists`]; [`Error::OutOfRange`], [`Error::TooHigh`], [`Error::Height`], [`Error::Duplicate`],
+    /// [`Error::Row`]; [`Error::Input`] with the first error of `rows`; [`Error::Io`].
     pub fn create<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         dir: &Path,
         schema: &Schema,
@@ -45,7 +45,7 @@ impl Store {
             return Err(Error::Height(h));
         }
         let site = Site::new(dir)?;
-        // Open until it is in its place: by its lock others see that somebody builds in the site.
+        // Keeps the database open until it is in its place. Its lock tells other processes that the site is in use.
         let database = build(&site.file(), dir, options, schema, height, rows)?;
         site.finish(dir)?;
         drop(database);
@@ -53,17 +53,17 @@ impl Store {
     }
 }
 
-/// The directory in which a store is being built. Whoever builds in it has its database open until it is in its place, or another process
-/// takes it for abandoned and removes it. Dropped, it is taken away with all that is in it, and so are the directories that were made for it and hold
-/// nothing.
+/// The directory in which a store is being built. The builder must keep its database open until the store is in its
+/// place. Otherwise, another process considers the site abandoned and removes it. Dropping a site deletes it with its
+/// content, and those directories made for it that are empty.
 pub(super) struct Site {
     site: PathBuf,
-    /// Directories that were made for it, the innermost first.
+    /// Directories that were made for it, innermost first.
     made: Vec<PathBuf>,
 }
 
 impl Site {
-    /// A site in the directory of the store.
+    /// A site in the directory of a store.
     pub(super) fn new(dir: &Path) -> Result<Self, Error> {
         let file = dir.join(DATABASE);
         if file.try_exists().map_err(Error::io(&file))? {
@@ -72,7 +72,8 @@ impl Site {
         Self::inside(dir, "")
     }
 
-    /// A site beside a directory that does not exist or is empty, whose place it can take: see [`Self::become_dir`]. Gives that place, too.
+    /// A site beside a directory that does not exist or is empty, and whose place it can take: see
+    /// [`Self::become_dir`]. Returns that place too, without links.
     pub(super) fn beside(dir: &Path) -> Result<(Self, PathBuf), Error> {
         // Neither a link nor a name like `.` can be replaced.
         let place = dir.canonicalize().unwrap_or_else(|_| dir.into());
@@ -106,7 +107,7 @@ impl Site {
         for left in sites(dir) {
             fs::remove_dir_all(&left).map_err(Error::io(&left))?;
         }
-        // Processes in containers may share a directory and their number.
+        // Processes in containers may share a directory and have the same id.
         let mut site = tempfile::Builder::new();
         let prefix = format!("{CREATING}{}-", std::process::id());
         site.prefix(&prefix).suffix(suffix).disable_cleanup(true);
@@ -122,10 +123,10 @@ impl Site {
         self.site.join(DATABASE)
     }
 
-    /// Puts the database in its place, unless there is one by now.
+    /// Puts the database in its place, unless that place is taken by now.
     pub(super) fn finish(self, dir: &Path) -> Result<(), Error> {
         let target = dir.join(DATABASE);
-        // A hard link, unlike a rename, does not take the place of a store that another process has created meanwhile.
+        // Unlike a rename, a hard link does not replace a store that another process has created meanwhile.
         match fs::hard_link(self.file(), &target) {
             Ok(()) => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(Error::Exists(dir.into())),
@@ -134,17 +135,17 @@ impl Site {
         self.sync(dir)
     }
 
-    /// Becomes the directory that it was made beside, with all that is in it, in one step.
+    /// Takes the place of the directory that it was made beside, with all its content, in one step.
     ///
     /// # Errors
-    /// [`Error::Restored`] once it is there, and others before.
+    /// [`Error::Restored`] after that step, other errors before it.
     pub(super) fn become_dir(self, dir: &Path) -> Result<(), Error> {
-        // Fails where the directory has got something in it meanwhile.
+        // Fails if the directory is no longer empty.
         fs::rename(&self.site, dir).map_err(Error::io(dir))?;
         self.sync(parent(dir)).map_err(Error::restored(dir))
     }
 
-    /// Makes what has a name in `dir` by now survive a crash, and the directories that were made for it.
+    /// Makes the new names in `dir`, and the directories that were made for it, survive a crash.
     fn sync(&self, dir: &Path) -> Result<(), Error> {
         sync(dir)?;
         self.made.iter().try_for_each(|made| sync(parent(made)))
@@ -156,12 +157,12 @@ pub(super) fn sync(dir: &Path) -> Result<(), Error> {
     fs::File::open(dir).and_then(|d| d.sync_all()).map_err(Error::io(dir))
 }
 
-/// The directory that a directory is in.
+/// The directory that contains `dir`.
 fn parent(dir: &Path) -> &Path {
     dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// True of a directory that is on another file system than the one that it is in.
+/// True if `dir` is on another file system than `parent`.
 fn is_mounted(dir: &Path, parent: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -178,26 +179,26 @@ fn is_mounted(dir: &Path, parent: &Path) -> bool {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // What is left of it is swept up by the next creation in this directory.
+        // The next creation in this directory removes the rest.
         let _ = fs::remove_dir_all(&self.site);
-        // Only what is empty is taken away.
+        // Removes only empty directories.
         let _ = self.made.iter().try_for_each(fs::remove_dir);
     }
 }
 
-/// Sites in `dir` that nobody is building in: what creations have left that were killed.
+/// Sites in `dir` that no process is building in. Killed processes leave them.
 pub(super) fn sites(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let named = entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(CREATING));
     let abandoned = |site: &PathBuf| {
         let file = site.join(DATABASE);
-        // A creation that was killed after its database took its place leaves a second name of it.
+        // A creation that is killed after its database took its place leaves a second name of the database.
         same_file(&file, &dir.join(DATABASE)) || file.exists() && !Database::is_open_elsewhere(&file)
     };
     named.map(|e| e.path()).filter(abandoned).collect()
 }
 
-/// True when both paths name one file.
+/// True if both paths name the same file.
 fn same_file(a: &Path, b: &Path) -> bool {
     #[cfg(unix)]
     {

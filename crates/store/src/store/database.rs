@@ -1,8 +1,8 @@
-//! The database below a store.
+//! The database of a store.
 //!
-//! This module alone names redb. redb panics on some damaged pages, so each call and each drop of one of its values goes
-//! through [`Held`], which turns a panic into [`Error::Corrupt`]. No code of ours runs in there: what redb gives is copied
-//! out first.
+//! Only this module names redb. redb panics on some damaged pages. Therefore each call, and each drop of one of its
+//! values, goes through [`Held`], which turns a panic into [`Error::Corrupt`]. No code of this crate runs inside these
+//! calls: values from redb are copied out first.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -25,24 +25,26 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// True while this thread is in a call of the database. A panic there is caught and becomes [`Error::Corrupt`], so a panic
-/// hook can stay silent about it. This crate sets no hook.
+/// True while this thread is in a call of the database. A panic there is caught and becomes [`Error::Corrupt`], so a
+/// panic hook can ignore it. This crate sets no hook.
 pub fn in_database() -> bool {
     INSIDE.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Why redb did not answer.
+/// Why a call of redb failed.
 enum Fault {
     Redb(redb::Error),
     Panic(String),
 }
 
-/// Whose database is called.
+/// Where a database is, and how it has failed.
 struct Place {
     dir: PathBuf,
-    /// What redb has panicked about. From then on nothing is written: a writer that panicked may hold its lock for ever.
+    /// The message of redb's first panic. After a panic nothing is written: a writer that panicked may hold its lock
+    /// for ever.
     broken: OnceLock<String>,
-    /// How a read or write of the file has failed. From then on redb refuses every further one, until the file is opened again.
+    /// The first error of a read or write of the file. After it, redb refuses every further read or write until
+    /// the file is opened again.
     failed: OnceLock<io::ErrorKind>,
 }
 
@@ -65,7 +67,7 @@ impl Place {
             _ => return Fault::Redb(error),
         };
         match error {
-            // Who meets it later has the same to do about it.
+            // Later callers get the same kind of error, because the remedy is the same.
             redb::Error::PreviousIo => {
                 let what = "an earlier read or write of this file failed";
                 Fault::Redb(redb::Error::Io(io::Error::new(first, what)))
@@ -80,7 +82,7 @@ impl Place {
         Fault::Panic(self.broken.get_or_init(|| text.into()).clone())
     }
 
-    /// Refuses to write to a database that has panicked.
+    /// Refuses writes to a database that has panicked.
     fn check(&self) -> Result<(), Error> {
         self.broken.get().map_or(Ok(()), |text| Err(Error::corrupt(&self.dir, text.clone())))
     }
@@ -100,7 +102,7 @@ impl Fault {
         }
     }
 
-    /// As [`Self::of`], where a file that another program wrote is no store.
+    /// As [`Self::of`], but a file that another program wrote is not a store.
     fn of_opening(self, dir: &Path) -> Error {
         use io::ErrorKind::{InvalidData, UnexpectedEof};
         match self {
@@ -111,7 +113,7 @@ impl Fault {
         }
     }
 
-    /// As [`Self::of`], where a database without our tables is no store.
+    /// As [`Self::of`], but a database without our tables is not a store.
     fn of_table(self, dir: &Path) -> Error {
         use redb::Error as E;
         match self {
@@ -121,10 +123,10 @@ impl Fault {
     }
 }
 
-/// A value of redb, reached and dropped through [`Place::guarded`] alone.
+/// A value of redb, which is only used and dropped through [`Place::guarded`].
 pub(super) struct Held<T> {
     place: Arc<Place>,
-    /// None once it is given up.
+    /// `None` after the value was given up or closed.
     value: Option<T>,
 }
 
@@ -137,7 +139,7 @@ impl<T> Held<T> {
         &self.place.dir
     }
 
-    /// Holds what a call gives.
+    /// Holds the value that a call returns.
     fn hold<'a, U, E: Into<redb::Error>>(&'a self, call: impl FnOnce(&'a T) -> Result<U, E>) -> Result<Held<U>, Fault> {
         let made = self.place.guarded(|| self.value.as_ref().map(call).transpose())?;
         Ok(Held { place: self.place.clone(), value: made })
@@ -174,7 +176,7 @@ impl<T> Held<T> {
 
     fn close(&mut self) {
         let value = self.value.take();
-        // Nobody is left to tell; what is written next meets the panic.
+        // Nobody is left to report the error to. The next write reports the panic.
         let _ = self.place.guarded(|| {
             drop(value);
             Ok::<_, redb::Error>(())
@@ -188,21 +190,21 @@ impl<T> Drop for Held<T> {
     }
 }
 
-/// The file of a database, for stores whose database is not a file on a disk of this machine, and for tests.
+/// The file of a database, for stores whose database is not a file on a local disk, and for tests.
 pub trait DatabaseFile: Debug + Send + Sync + 'static {
     /// The length in bytes.
     fn size(&self) -> io::Result<u64>;
-    /// Fills `out` with the bytes from `offset`. An error where the file ends before.
+    /// Fills `out` with the bytes from `offset`. An error if the file ends before.
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
-    /// Cuts the file off, or fills it up with zeros.
+    /// Truncates the file, or extends it with zeros.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Makes everything that has been written survive a crash.
+    /// Makes all written bytes survive a crash.
     fn sync_data(&self) -> io::Result<()>;
-    /// Writes bytes from `offset`, inside the length.
+    /// Writes bytes from `offset`, within the length of the file.
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 }
 
-/// Gives the file of the database at a path.
+/// Opens the file of the database at a path.
 pub(super) type OpenFile = dyn Fn(&Path) -> io::Result<Box<dyn DatabaseFile>> + Send + Sync;
 
 #[derive(Debug)]
@@ -226,11 +228,11 @@ impl redb::StorageBackend for Storage {
     }
 }
 
-/// A database of the store in a directory.
+/// The database of the store in a directory.
 pub(crate) enum Database {
-    /// Open to read and to write.
+    /// Open for reading and writing.
     Whole(Held<redb::Database>),
-    /// Open to read: its file stays as it is to the byte.
+    /// Open for reading: no byte of its file changes.
     ReadOnly(Held<redb::ReadOnlyDatabase>),
 }
 
@@ -256,8 +258,8 @@ impl Database {
         Ok(Self::Whole(Held::new(&place, opened.map_err(|f| f.of_opening(dir))?)))
     }
 
-    /// Opens the database in `file` to read. One that was not closed, which has to be put in order first, is opened as by
-    /// [`Self::open`].
+    /// Opens the database in `file` for reading. A database that was not closed must be repaired first, and is opened
+    /// as by [`Self::open`].
     pub(super) fn open_to_read(dir: &Path, file: &Path, cache_bytes: usize) -> Result<Self, Error> {
         let mut builder = redb::Database::builder();
         builder.set_cache_size(cache_bytes);
@@ -269,7 +271,8 @@ impl Database {
         }
     }
 
-    /// True when a read or write of the file has failed: every further one fails then, until the database is opened again.
+    /// True if a read or write of the file has failed. Every further one then fails, until the database is opened
+    /// again.
     pub(super) fn has_failed(&self) -> bool {
         match self {
             Self::Whole(held) => held.has_failed(),
@@ -277,7 +280,7 @@ impl Database {
         }
     }
 
-    /// Lets go of the file, so that it can be opened again. Calls fail from then on.
+    /// Closes the file, so that it can be opened again. Later calls fail.
     pub(super) fn close(&mut self) {
         match self {
             Self::Whole(held) => held.close(),
@@ -286,7 +289,7 @@ impl Database {
     }
 
     /// # Errors
-    /// [`Error::ReadOnly`], and [`Error::Corrupt`] after a call of this database has panicked.
+    /// [`Error::ReadOnly`]; [`Error::Corrupt`], if an earlier call of this database has panicked.
     pub(super) fn check_whole(&self) -> Result<(), Error> {
         self.whole().map(drop)
     }
@@ -306,7 +309,7 @@ impl Database {
         }
     }
 
-    /// True when another process has the database open.
+    /// True if another process has the database open.
     pub(super) fn is_open_elsewhere(file: &Path) -> bool {
         let opened = Place::of(file).guarded(|| redb::Database::open(file).map(drop));
         matches!(opened, Err(Fault::Redb(redb::Error::DatabaseAlreadyOpen)))
@@ -320,24 +323,24 @@ impl Database {
     }
 
     /// # Errors
-    /// [`Error::Corrupt`] also after any call of this database has panicked; [`Error::ReadOnly`].
+    /// [`Error::ReadOnly`]; [`Error::Corrupt`], also if an earlier call of this database has panicked.
     pub(super) fn begin_write(&self) -> Result<Writing, Error> {
         let held = self.whole()?;
         let begun = held.hold(|database| {
             let mut transaction = database.begin_write()?;
-            // Opening the file after a crash then takes milliseconds, not a walk through all of it.
+            // With this, opening the file after a crash takes milliseconds instead of a walk through the whole file.
             transaction.set_quick_repair(true);
             Ok::<_, redb::TransactionError>(transaction)
         });
         begun.map(Writing).map_err(|f| f.of(held.dir()))
     }
 
-    /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.
+    /// Checks the checksums of the whole database. False if its bookkeeping had to be repaired.
     pub(super) fn check_integrity(&mut self) -> Result<bool, Error> {
         self.whole_mut()?.call_mut(redb::Database::check_integrity)
     }
 
-    /// Moves the pages together, so that the file gets smaller. Does nothing while a view is open.
+    /// Moves pages together, so that the file shrinks. Does nothing while a view is open.
     pub(super) fn compact(&mut self) -> Result<(), Error> {
         self.whole_mut()?.call_mut(|d| match d.compact() {
             Err(redb::CompactionError::Storage(e)) => Err(e),
@@ -346,12 +349,12 @@ impl Database {
     }
 }
 
-/// A transaction that reads.
+/// A read transaction.
 pub(crate) struct Reading(Held<redb::ReadTransaction>);
 
 impl Reading {
     /// # Errors
-    /// [`Error::NotAStore`] where there is no such table.
+    /// [`Error::NotAStore`] if the table does not exist.
     pub(super) fn open_table<K: Key, V: Value>(
         &self,
         table: TableDefinition<'_, K, V>,
@@ -361,7 +364,7 @@ impl Reading {
 }
 
 impl Reading {
-    /// `None` where the database does not have the table.
+    /// `None` if the database does not have the table.
     pub(super) fn open_table_if_any<K: Key, V: Value>(
         &self,
         table: TableDefinition<'_, K, V>,
@@ -373,7 +376,7 @@ impl Reading {
         }
     }
 
-    /// The names of all tables of the database, also of those that this program does not know.
+    /// The names of all tables of the database, including those that this program does not know.
     pub(super) fn table_names(&self) -> Result<Vec<String>, Error> {
         self.0.call(|t| {
             let plain = t.list_tables()?.map(|table| table.name().to_owned());
@@ -383,11 +386,11 @@ impl Reading {
     }
 }
 
-/// A transaction that writes. Dropped, it writes nothing.
+/// A write transaction. Dropping it writes nothing.
 pub(crate) struct Writing(Held<redb::WriteTransaction>);
 
 impl Writing {
-    /// Creates the table where there is none.
+    /// Creates the table if it does not exist.
     pub(super) fn open_table<K: Key, V: Value>(
         &self,
         table: TableDefinition<'_, K, V>,
@@ -410,7 +413,7 @@ pub(crate) trait Key: redb::Key + Send + 'static {
     type Owned;
     fn owned(key: Self::SelfType<'_>) -> Self::Owned;
 
-    /// True of the bytes of a key.
+    /// True if these are the bytes of a key.
     fn is_key(bytes: &[u8]) -> bool {
         Self::fixed_width() == Some(bytes.len())
     }
@@ -448,15 +451,15 @@ impl Key for (u8, u64, u64) {
     }
 }
 
-/// A table of a transaction.
+/// A table in a transaction.
 pub(crate) struct Table<T, K, V>(Held<T>, PhantomData<fn() -> (K, V)>);
 
-/// A table of a transaction that reads, and keeps it open.
+/// A table in a read transaction, which it keeps open.
 pub(super) type ReadTable<K, V> = Table<redb::ReadOnlyTable<K, V>, K, V>;
-/// A table of a transaction that writes.
+/// A table in a write transaction.
 pub(super) type WriteTable<'t, K, V> = Table<redb::Table<'t, K, V>, K, V>;
 
-/// A table of either kind, as redb has it.
+/// A table of either kind, in terms of redb.
 pub(super) trait Readable<K: Key, V: Value + 'static>: ReadableTable<K, V> {}
 impl<T: ReadableTable<K, V>, K: Key, V: Value + 'static> Readable<K, V> for T {}
 
@@ -475,7 +478,7 @@ impl<T: Readable<K, V>, K: Key, V: Bytes> Table<T, K, V> {
         self.0.call(|t| Ok::<_, redb::StorageError>(t.get(key)?.map(|v| v.value().as_ref().to_vec())))
     }
 
-    /// The value of the greatest key of a range.
+    /// The value of the greatest key in a range.
     pub(super) fn last<'a>(&self, range: impl RangeBounds<K::SelfType<'a>> + 'a) -> Result<Option<Vec<u8>>, Error> {
         self.0.call(|t| {
             let last = t.range(range)?.next_back().transpose()?;
@@ -483,12 +486,12 @@ impl<T: Readable<K, V>, K: Key, V: Bytes> Table<T, K, V> {
         })
     }
 
-    /// Every entry, in ascending order of the keys.
+    /// All entries, in ascending order of their keys.
     pub(super) fn entries(&self) -> Result<Entries<'_, K, V>, Error> {
         self.0.hold(ReadableTable::iter).map(Entries).map_err(|f| f.of(self.0.dir()))
     }
 
-    /// The entries of a range of keys, ascending.
+    /// The entries of a range of keys, in ascending order.
     pub(super) fn range<'a>(&self, range: impl RangeBounds<K::SelfType<'a>> + 'a) -> Result<Entries<'_, K, V>, Error> {
         self.0.hold(|t| t.range(range)).map(Entries).map_err(|f| f.of(self.0.dir()))
     }
@@ -504,7 +507,7 @@ impl<K: Key, V: Value> WriteTable<'_, K, V> {
     }
 }
 
-/// Entries of a table with copies of their values.
+/// Entries of a table, with copies of their values.
 pub(super) struct Entries<'a, K: Key, V: Value + 'static>(Held<redb::Range<'a, K, V>>);
 
 impl<K: Key, V: Bytes> Iterator for Entries<'_, K, V> {
@@ -524,22 +527,22 @@ pub(super) type RawEntry = (Vec<u8>, Vec<u8>);
 /// The entries of a table, in ascending order of the keys. They keep their transaction open.
 pub(super) type RawEntries = Box<dyn Iterator<Item = Result<RawEntry, Error>> + Send>;
 
-/// A table of whatever keys, by the bytes of its keys and values. The bytes of a number are little-endian, those of several numbers
-/// follow each other, and those of a text are its UTF-8.
+/// A table with any type of keys, by the bytes of its keys and values. Numbers are little-endian, several numbers
+/// follow each other, and text is UTF-8.
 pub(super) trait AnyTable {
     /// Its name.
     fn title(&self) -> &str;
-    /// True where the bytes are those of a key of this table, and `last`, which are too, those of one before it.
+    /// True if `key` is a key of this table, and comes after `last`, which must be a key too.
     fn is_next(&self, last: Option<&[u8]>, key: &[u8]) -> bool;
-    /// How many entries it has in a transaction, and all of them; `None` where the database does not have the table.
+    /// Number of entries in a transaction, and all entries. `None` if the database does not have the table.
     fn read(&self, read: &Reading) -> Result<Option<(u64, RawEntries)>, Error>;
-    /// The table in a transaction that writes, created where there is none.
+    /// The table in a write transaction. Creates the table if it does not exist.
     fn write<'t>(&self, write: &'t Writing) -> Result<Box<dyn AnyWriteTable + 't>, Error>;
 }
 
-/// A table of a transaction that writes, by the bytes of its keys and values.
+/// A table in a write transaction, by the bytes of its keys and values.
 pub(super) trait AnyWriteTable {
-    /// False where the bytes of the key are not those of a key of this table.
+    /// Returns false if `key` is not a key of this table.
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
 }
 
@@ -602,7 +605,7 @@ pub(super) fn in_memory() -> Database {
 mod tests {
     use super::*;
 
-    /// No source file below `dir` but this one names the database's crate.
+    /// No source file below `dir` except this one names the database's crate.
     fn check(dir: &Path) {
         for entry in std::fs::read_dir(dir).expect("a directory").map(|e| e.expect("an entry").path()) {
             if entry.is_dir() {

@@ -1,4 +1,4 @@
-//! What is where in the database: docs/formats.md.
+//! The layout of the database. docs/formats.md specifies it.
 
 use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_primitives::Digest;
@@ -7,37 +7,38 @@ use evergrove_verifier::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind,
 
 use super::database::{AnyTable, TableDefinition};
 
-/// The format of stores that are written. Those of format 1 are read: see [`super::v1`].
+/// The format of stores that are written. Stores of format 1 can be read: see [`super::v1`].
 pub(crate) const FORMAT: u32 = 2;
-/// The database's file in the store's directory.
+/// The database's file, in the store's directory.
 pub(crate) const DATABASE: &str = "evergrove.redb";
-/// The proofs' directory in the store's directory.
+/// The directory of the proofs, in the store's directory.
 pub(crate) const OBJECTS: &str = "objects";
-/// The file that keeps some room on the disk for pruning.
+/// The file that reserves disk space for pruning.
 pub(super) const RESERVE: &str = "reserve";
-/// What the names of directories begin with in which a store is being created.
+/// Prefix of the names of directories in which a store is being created.
 pub(crate) const CREATING: &str = ".evergrove-new-";
 
-/// Facts about the store as a whole, under [`meta`]'s names.
+/// Facts about the whole store, under the names in [`meta`].
 pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 /// Epoch -> [`Epoch::encode`].
 pub(crate) const EPOCHS: TableDefinition<u64, &[u8]> = TableDefinition::new("epoch-records");
-/// (tier, position, epoch) -> the page as it is from this epoch on; no bytes when it is empty from then on.
+/// (tier, position, epoch) -> the page from this epoch on. Without bytes, the page is empty from this epoch on.
 pub(crate) const PAGES: TableDefinition<(u8, u64, u64), &[u8]> = TableDefinition::new("pages");
-/// (index, epoch) -> the slot as it is from this epoch on: 32 bytes of value, then the row; no bytes when it is empty.
+/// (index, epoch) -> the slot from this epoch on: 32 bytes of value, then the row. Without bytes, the slot is empty.
 pub(crate) const SLOTS: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("slots");
 /// Name -> [`BatchRecord::encode`].
 pub(crate) const BATCHES: TableDefinition<&str, &[u8]> = TableDefinition::new("batches");
 /// Name -> [`encode_members`].
 pub(crate) const MEMBERS: TableDefinition<&str, &[u8]> = TableDefinition::new("members");
 
-/// Key of a request -> [`super::requests::Outcome`]. Stores of version 0.1 have it from their next epoch on.
+/// Key of a request -> [`super::requests::Outcome`]. A store without this table, such as a copy of a store of format 1,
+/// gets it with its next epoch.
 pub(crate) const REQUESTS: TableDefinition<&str, &[u8]> = TableDefinition::new("requests");
-/// Epoch -> when its requests with keys were made, and their keys.
+/// Epoch -> the time when its requests with keys were made, and their keys.
 pub(crate) const REQUESTS_OF: TableDefinition<u64, &[u8]> = TableDefinition::new("request-keys");
 
-/// Every table: what a backup holds. One that is missing here would be missing there, so that a backup of a database with a further table is
-/// refused, and a test compares the tables of a new store.
+/// All tables: the content of a backup. A backup of a database with a table that is missing here is refused, and a test
+/// compares this list with the tables of a new store.
 pub(super) const TABLES: [&dyn AnyTable; 8] =
     [&META, &EPOCHS, &PAGES, &SLOTS, &BATCHES, &MEMBERS, &REQUESTS, &REQUESTS_OF];
 
@@ -45,17 +46,17 @@ pub(super) const TABLES: [&dyn AnyTable; 8] =
 pub(crate) mod meta {
     /// "evergrove-store" and the format, little-endian in 4 bytes.
     pub(crate) const FORMAT: &str = "format";
-    /// What the value of [`FORMAT`] begins with.
+    /// Prefix of the value of [`FORMAT`].
     pub(crate) const MAGIC: &[u8] = b"evergrove-store";
     /// The commitment scheme.
     pub(crate) const SCHEME: &str = "scheme";
-    /// The schema's own bytes.
+    /// The bytes of the schema.
     pub(crate) const SCHEMA: &str = "schema";
     /// The current epoch, little-endian in 8 bytes.
     pub(crate) const EPOCH: &str = "epoch";
-    /// The oldest epoch that can be read, likewise.
+    /// The oldest epoch that can be read, in the same form.
     pub(crate) const OLDEST: &str = "oldest";
-    /// The number of requests with keys, likewise.
+    /// The number of requests with keys, in the same form.
     pub(crate) const REQUESTS: &str = "requests";
 }
 
@@ -117,7 +118,7 @@ impl Epoch {
     }
 }
 
-/// What is kept of a batch besides its members.
+/// What a store keeps of a batch, apart from its members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BatchRecord {
     /// The backend that proves it.
@@ -132,7 +133,7 @@ pub(crate) struct BatchRecord {
     pub(crate) proven: Option<ProvenRecord>,
 }
 
-/// A backend, as far as it decides the batch structure and the keys of its proofs.
+/// A backend, as far as it determines the batch structure and the keys of its proofs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BackendRecord {
     pub(crate) name: String,
@@ -146,7 +147,7 @@ pub(crate) struct BackendRecord {
 }
 
 impl BatchRecord {
-    /// True when the batch is all rows, whichever they are.
+    /// True if the batch covers all rows, whatever they are.
     pub(crate) fn is_complete(&self) -> bool {
         self.backend.scheme.is_complete()
     }
@@ -175,7 +176,7 @@ impl BatchRecord {
         w.0
     }
 
-    /// The record in bytes that [`Self::encode`] has made.
+    /// The record in bytes from [`Self::encode`].
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let mut records = Records::new(Reader::new(bytes));
         let record = Self::read(&mut records).map_err(|e| e.to_string())?;
@@ -204,7 +205,7 @@ impl BatchRecord {
         Ok(Self { backend, len, span: (first, last), since, proven })
     }
 
-    /// The record, if scheme and application fit each other.
+    /// The record, if its scheme and its application match.
     pub(super) fn checked(self) -> Result<Self, String> {
         if self.backend.app.is_some() != self.backend.scheme.has_app() {
             return Err(format!("an application with the scheme {}, or none", self.backend.scheme));
@@ -245,7 +246,7 @@ impl BackendRecord {
         }
     }
 
-    /// The backend, `None` when a number of the record stands for nothing.
+    /// The backend, or `None` if a number of the record has no meaning.
     pub(crate) fn spec(&self) -> Option<BackendSpec> {
         let profile = Profile::from_code(self.profile)?;
         Some(BackendSpec {
@@ -293,7 +294,7 @@ pub(crate) fn encode_members(indices: &[u64]) -> Vec<u8> {
     w.0
 }
 
-/// The indices, `None` unless the bytes are what [`encode_members`] makes of strictly increasing indices below 2^40.
+/// The indices, or `None` unless the bytes are what [`encode_members`] makes of strictly increasing indices below 2^40.
 pub(crate) fn decode_members(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut records = Records::new(Reader::new(bytes));
     let differences = records.next(members::INDICES, "members").ok()?.rest();
@@ -314,7 +315,7 @@ fn write_differences(out: &mut Vec<u8>, indices: &[u64]) {
     }
 }
 
-/// Strictly increasing indices below 2^40 in their only encoding.
+/// Strictly increasing indices below 2^40, in their only encoding.
 pub(super) fn read_differences(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut out: Vec<u64> = Vec::new();
     let mut rest = bytes.iter();
@@ -344,7 +345,7 @@ pub(super) fn read_differences(bytes: &[u8]) -> Option<Vec<u64>> {
 pub(super) mod tests {
     use super::*;
 
-    /// A record of each kind: one of our scheme with a proof, and one of an application without.
+    /// A record of each kind: our scheme with a proof, and an application without a proof.
     pub(crate) fn samples() -> [BatchRecord; 2] {
         let backend = |scheme, app| BackendRecord {
             name: "plonky2".into(),
@@ -380,7 +381,7 @@ pub(super) mod tests {
         [plain, of_app]
     }
 
-    /// What format 2 writes.
+    /// The bytes that format 2 writes.
     #[test]
     fn records_are_frozen() {
         let backend = |scheme: &str| {

@@ -1,4 +1,4 @@
-//! Copying a store, of any format that is read, to a new one of the current format.
+//! Copying a store of any readable format to a new store of the current format.
 
 use std::path::Path;
 
@@ -13,17 +13,17 @@ use super::{BatchStatus, Options, Store};
 use crate::Error;
 
 impl Store {
-    /// Copies every epoch and every batch that can be read to a new store in `dir`, of the current format.
+    /// Copies every epoch and every batch that can be read to a new store in `dir`, which has the current format.
     ///
-    /// `backend` gives a batch another backend: the batch is then not proven in the new store. The proofs of the other batches
-    /// are copied. This store stays as it is. The new one is there as a whole or not at all, and only after each of its epochs
-    /// has been found to have the root of its commitment, and every row, value and node of the current epoch has been hashed
-    /// again.
+    /// If `backend` returns a backend for a batch, the batch gets that backend and is not proven in the new store. The
+    /// proofs of other batches are copied. This store stays as it is. The new store appears as a whole or not at all.
+    /// Before that, each of its epochs is checked to have the root of its commitment, and every row, value and node of
+    /// the current epoch is hashed again.
     ///
-    /// Takes about 2 permutations per filled slot, and the database in memory as far as its cache goes.
+    /// Takes about 2 permutations per filled slot, and the memory of the database's cache.
     ///
     /// # Errors
-    /// [`Error::Exists`] when there is a store in `dir`; [`Error::Corrupt`] when this one is damaged; [`Error::Io`].
+    /// [`Error::Exists`] if `dir` contains a store; [`Error::Corrupt`] if this store is damaged; [`Error::Io`].
     pub fn copy_to(
         &self,
         dir: &Path,
@@ -45,7 +45,7 @@ impl Store {
             batches.push((status.name, record, members));
         }
         self.write_copy(&site, dir, &batches)?;
-        // Open until it is in its place: see `Site`.
+        // The copy stays open until it is in its place: see `Site`.
         let copy = check(&site, dir)?;
         let objects = Objects::local(dir.join(OBJECTS))?;
         for key in kept {
@@ -93,7 +93,7 @@ impl Store {
     }
 }
 
-/// Refuses a copy whose pages, rows or epochs are not those of its commitments.
+/// Refuses a copy whose pages, rows or epochs do not match its commitments.
 fn check(site: &Site, dir: &Path) -> Result<Store, Error> {
     let copy = Store::open(site.dir())?;
     let finding = copy.check_content()?;

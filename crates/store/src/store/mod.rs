@@ -60,7 +60,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the size of the database's cache.
+    /// Sets the size of the database's cache in bytes.
     pub fn with_cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
         self
@@ -72,7 +72,7 @@ impl Options {
         self
     }
 
-    /// Keeps the database in what `open` gives, which gets the path of its file and makes an empty one where there is none.
+    /// Keeps the database in the file that `open` returns for a path. `open` makes an empty file if none exists.
     pub fn with_database(
         mut self,
         open: impl Fn(&Path) -> std::io::Result<Box<dyn DatabaseFile>> + Send + Sync + 'static,
@@ -90,19 +90,19 @@ impl Options {
 ///
 /// ```text
 ///                 Store::create                                  Changes              Prover
-///   no store ─────────────────────▶ epoch 1, batches none ───▶ epoch e + 1 ───▶ every batch proven at e + 1
+///   no store ─────────────────────▶ epoch 1, no batches ─────▶ epoch e + 1 ───▶ every batch proven at e + 1
 ///                                                                  │   ▲             │
 ///                                                     crash, error │   │ update,     │ Changes
 ///                                                     or cancelled ▼   │ prove       ▼
 ///                                                            some batches stale   epoch e + 2 ..
 /// ```
 ///
-/// All changes of one epoch are one transaction of the database: an epoch is there whole or not at all, whenever the
-/// process ends. Proofs follow; each is stored under a key that names its statement, so that a stale batch never shows an
-/// old proof as new, and a refresh goes on from the proofs that are there.
+/// All changes of one epoch are one transaction of the database: an epoch exists as a whole or not at all, even if the
+/// process is killed. Proofs follow. Each proof is stored under a key that names its statement, so a stale batch never
+/// shows an old proof as new, and a refresh continues from the stored proofs.
 ///
-/// One process at a time has a store open; [`View`]s of it may be read on many threads while one writes. Calls block and
-/// must not be made on a thread that drives an asynchronous runtime.
+/// While a process has a store open to write, no other process can open it. Its [`View`]s can be read on many threads
+/// during a write. Calls block; do not make them on a thread that drives an asynchronous runtime.
 pub struct Store {
     dir: PathBuf,
     database: Database,
@@ -117,15 +117,16 @@ impl Store {
     /// Opens the store in `dir`.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::NotAStore`], [`Error::Locked`], [`Error::Version`], [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::Missing`], [`Error::NotAStore`], [`Error::Locked`], [`Error::Version`], [`Error::Corrupt`],
+    /// [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
         Self::open_with(dir, &Options::default())
     }
 
-    /// Opens the store in `dir` to read: its files stay as they are, and several processes may read it at a time. Methods that
-    /// write give [`Error::ReadOnly`].
+    /// Opens the store in `dir` for reading. Its files stay as they are, and several processes can read it at a time.
+    /// Methods that write return [`Error::ReadOnly`].
     ///
-    /// A database that was not closed, by a process that was killed, is put in order first, as by [`Self::open`].
+    /// A database that was not closed, because its process was killed, is repaired first, as by [`Self::open`].
     ///
     /// # Errors
     /// Those of [`Self::open`].
@@ -147,17 +148,16 @@ impl Store {
         Ok(store)
     }
 
-    /// True when a read or write of the database's file has failed. Every further one fails then, also to read, until
-    /// [`Self::recover`].
+    /// True if a read or write of the database's file has failed. Then all later ones fail, until [`Self::recover`].
     pub fn has_failed(&self) -> bool {
         self.database.has_failed()
     }
 
-    /// Opens the database again, where [`Self::has_failed`]. Nobody may have a [`View`] then. What was committed is there, and what
-    /// was not is gone. Takes milliseconds after transactions of this version, else as long as reading the database.
+    /// Opens the database again after [`Self::has_failed`]. No [`View`] may exist. Committed changes are kept, others
+    /// are lost. Takes milliseconds after transactions of this version, otherwise as long as reading the database.
     ///
     /// # Errors
-    /// Those of [`Self::open`]; a later call tries again.
+    /// Those of [`Self::open`]. A later call tries again.
     pub fn recover(&mut self) -> Result<(), Error> {
         if !self.has_failed() {
             return Ok(());
@@ -174,7 +174,7 @@ impl Store {
         };
         let mut given_up = false;
         let opened = match open() {
-            // Opening writes, and file systems that copy on write need room for that.
+            // Opening writes to the file. File systems that copy on write need free space for that.
             Err(e) if whole && e.is_full() && reserve::give_up(&self.dir) => {
                 given_up = true;
                 open()
@@ -214,7 +214,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Refuses to write to a store of format 1, which is only read: [`Self::copy_to`] makes a new one of it.
+    /// Refuses to write to a store of format 1, which can only be read. [`Self::copy_to`] copies it to a new store.
     ///
     /// # Errors
     /// [`Error::OldFormat`].
@@ -259,7 +259,7 @@ impl Store {
     /// A view of an epoch.
     ///
     /// # Errors
-    /// [`Error::UnknownEpoch`] when it has been pruned or has not been.
+    /// [`Error::UnknownEpoch`] if it has been pruned or does not exist yet.
     pub fn view_at(&self, epoch: u64) -> Result<View, Error> {
         let read = self.begin_read()?;
         View::new(self.dir.clone(), self.read_epochs(&read, Some(epoch))?, self.schema.clone(), &read)
@@ -273,12 +273,12 @@ impl Store {
         self.database.begin_read()
     }
 
-    /// Checks the checksums of the whole database. False when its bookkeeping had to be repaired.
+    /// Checks the checksums of the whole database. False if its bookkeeping had to be repaired.
     pub(crate) fn check_integrity(&mut self) -> Result<bool, Error> {
         self.database.check_integrity()
     }
 
-    /// Files that interrupted commands have left.
+    /// Files of interrupted commands.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut out = create::sites(&self.dir);
         out.extend(self.objects.staged(&self.dir.join(OBJECTS)));
@@ -286,8 +286,8 @@ impl Store {
         out.iter().map(|p| p.display().to_string()).collect()
     }
 
-    /// Runs `work` in a transaction that writes epoch `current + ahead`, and commits it when `work` says so. When `work`
-    /// fails or says no, nothing is written.
+    /// Runs `work` in a transaction that writes epoch `current + ahead`, and commits it if `work` returns true. If
+    /// `work` fails or returns false, nothing is written.
     pub(crate) fn write<T>(
         &self,
         ahead: u64,
@@ -310,14 +310,14 @@ impl Store {
                 Ok(out)
             }
             Err(e) => {
-                // The transaction is dropped either way; the first error is the one that tells.
+                // Nothing is written in either case. The first error is the one to report.
                 let _ = write.abort();
                 Err(e)
             }
         }
     }
 
-    /// An epoch, the current one for `None`.
+    /// An epoch. `None` means the current one.
     fn read_epochs(&self, read: &Reading, epoch: Option<u64>) -> Result<Epoch, Error> {
         let newest = self.read_number(read, meta::EPOCH)?;
         let oldest = self.read_number(read, meta::OLDEST)?;
@@ -351,7 +351,7 @@ fn read_meta(dir: &Path, read: &Reading, name: &str) -> Result<Vec<u8>, Error> {
     bytes.ok_or_else(|| Error::corrupt(dir, format!("{name} is missing")))
 }
 
-/// The format of the store, one that this program reads.
+/// The format of the store, if this program can read it.
 fn check_format(dir: &Path, read: &Reading) -> Result<u32, Error> {
     let bytes = read_meta(dir, read, meta::FORMAT)?;
     let version = bytes.strip_prefix(meta::MAGIC).ok_or_else(|| Error::NotAStore(dir.into()))?;

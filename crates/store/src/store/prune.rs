@@ -1,4 +1,4 @@
-//! Giving back space.
+//! Freeing disk space.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use super::write::Old;
 use super::{Store, reserve};
 use crate::Error;
 
-/// Versions that the first transaction on a full disk takes away.
+/// Number of versions that the first transaction on a full disk removes.
 const FIRST_STEP: usize = 64;
 
-/// What pruning takes away.
+/// What pruning removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PruneReport {
     /// The oldest epoch that can be read afterwards.
@@ -26,18 +26,19 @@ pub struct PruneReport {
     pub objects: usize,
     /// Their size in bytes.
     pub object_bytes: u64,
-    /// Files that interrupted commands have left.
+    /// Files of interrupted commands.
     pub leftovers: usize,
 }
 
 impl Store {
     /// Keeps the last `keep` epochs and the proofs that batches refer to: the final proof of each batch, and the proofs
-    /// below it that its next refresh can use. With `dry_run`, only says what would be taken away.
+    /// below it that its next refresh can use. With `dry_run`, only returns what it would remove.
     ///
-    /// The current epoch and every batch stay as they are. Scans the tables once. The database's file gets smaller only
-    /// as far as its last pages are free.
+    /// The current epoch and every batch stay as they are. Scans the tables once. Compacts the database's file if it
+    /// removes versions and no view is open.
     ///
-    /// Works on a full disk: proofs go first, and old versions in small steps, with a reserve of room that the store keeps for this.
+    /// Works on a full disk: deletes proofs first, and then old versions in small steps, with disk space that the store
+    /// reserves for this.
     ///
     /// # Errors
     /// [`Error::KeepNothing`].
@@ -45,7 +46,7 @@ impl Store {
         if keep == 0 {
             return Err(Error::KeepNothing);
         }
-        // Objects are looked up before anything is taken away, so that an error leaves all as it is.
+        // Looks up the objects before removing anything, so an error leaves everything as it is.
         let wanted = self.referenced()?;
         let (objects, _) = self.objects().list()?;
         let orphans: Vec<_> = objects.into_iter().filter(|o| !wanted.contains(&o.key)).collect();
@@ -81,7 +82,7 @@ impl Store {
         if !dry_run && !old.is_empty() {
             self.remove(oldest, &old)?;
             match self.database.compact() {
-                // What was taken away is free inside the file.
+                // The removed versions have become free space in the file.
                 Err(e) if e.is_full() => self.recover()?,
                 done => done?,
             }
@@ -92,8 +93,8 @@ impl Store {
         Ok(report)
     }
 
-    /// Takes old versions away in one transaction. On a full disk in several ones, small at first, each of which can use the pages that
-    /// those before it have freed.
+    /// Removes old versions in one transaction. On a full disk it uses several transactions, small at first. Each can
+    /// use the pages that the earlier ones have freed.
     fn remove(&mut self, oldest: u64, mut old: &[Old]) -> Result<(), Error> {
         match self.write(0, |view, _| Ok((view.remove(oldest, old)?, true))) {
             Err(e) if e.is_full() => {}
@@ -116,7 +117,7 @@ impl Store {
         Ok(())
     }
 
-    /// The keys of every proof that a batch refers to.
+    /// The keys of all proofs that batches refer to.
     pub(crate) fn referenced(&self) -> Result<HashSet<Key>, Error> {
         let mut wanted = HashSet::new();
         for (name, record) in self.records()? {

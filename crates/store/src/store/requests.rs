@@ -1,4 +1,5 @@
-//! Requests by the keys of their callers: what became of each is written in the transaction of its epoch, so that one that is sent again is not made again.
+//! Requests with keys. The outcome of a request is written in the transaction of its epoch, so a request that is sent
+//! again is not made again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,28 +11,28 @@ use crate::Error;
 
 /// How long keys are kept.
 pub const REQUESTS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// The most keys that are kept: older ones go when there are more.
+/// Largest number of keys that are kept. Above it, the oldest keys are forgotten.
 pub const MAX_REQUESTS: u64 = 1 << 20;
-/// The longest key.
+/// Length of the longest key, in bytes.
 pub const MAX_REQUEST_KEY: usize = 128;
 
-/// A request with changes, as its caller names it.
+/// A request for changes, named by its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// 1 to [`MAX_REQUEST_KEY`] visible ASCII characters, the caller's choice.
+    /// 1 to [`MAX_REQUEST_KEY`] visible ASCII characters, chosen by the caller.
     pub key: String,
-    /// A hash of what it asks for.
+    /// A hash of the request.
     pub digest: [u8; 32],
     /// Number of its changes.
     pub changes: u64,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The epoch that its changes are part of.
+    /// The epoch that contains its changes.
     pub epoch: Epoch,
-    /// A hash of what it asked for.
+    /// A hash of the request.
     pub digest: [u8; 32],
     /// Number of its changes.
     pub changes: u64,
@@ -67,10 +68,10 @@ impl Outcome {
 }
 
 impl Store {
-    /// What became of the request with this key; `None` of one that was not committed, or longer ago than [`REQUESTS_KEPT`].
+    /// The outcome of the request with this key. `None` if it was not committed, or if its key is no longer kept.
     ///
     /// # Errors
-    /// When the store is damaged.
+    /// If the store is damaged.
     pub fn request(&self, key: &str) -> Result<Option<Outcome>, Error> {
         let read = self.database.begin_read()?;
         let Some(table) = read.open_table_if_any(REQUESTS)? else { return Ok(None) };
@@ -83,7 +84,7 @@ impl Store {
     }
 }
 
-/// Notes requests as part of an epoch, and forgets old ones.
+/// Records requests as part of an epoch, and forgets old requests.
 pub(super) fn stage(view: &mut WriteView<'_>, epoch: &Epoch, requests: &[Request]) -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     if !requests.is_empty() {
@@ -103,7 +104,7 @@ pub(super) fn stage(view: &mut WriteView<'_>, epoch: &Epoch, requests: &[Request
     view.forget_requests(now.saturating_sub(REQUESTS_KEPT), MAX_REQUESTS)
 }
 
-/// When the requests of an epoch were made, in seconds since 1970, and their keys, a line each.
+/// The time when the requests of an epoch were made, in seconds since 1970, and their keys, one per line.
 pub(super) fn encode_keys(time: Duration, keys: &[&str]) -> Vec<u8> {
     let mut bytes = time.as_secs().to_le_bytes().to_vec();
     bytes.extend_from_slice(keys.join("\n").as_bytes());

@@ -1,7 +1,7 @@
-//! Room on the disk for pruning a store when nothing else is left.
+//! Disk space for pruning a store when the disk is full.
 //!
-//! A transaction that only takes away writes pages too: a full disk could not be emptied. A file beside the database holds some room, and
-//! pruning gives it up where it finds the disk full.
+//! Even a transaction that only removes entries writes pages, so it fails on a full disk. A file beside the database
+//! reserves some space, and pruning deletes that file if the disk is full.
 
 use std::fs;
 use std::io::Write;
@@ -9,17 +9,18 @@ use std::path::Path;
 
 use super::RESERVE;
 
-/// Bytes of the reserve: some hundred pages that small transactions change, and the list of free pages of a database of up to 50 GB.
+/// Size of the reserve in bytes: some hundred pages that small transactions change, and the list of free pages of a
+/// database of up to 50 GB.
 const BYTES: usize = 4 << 20;
 
-/// Makes the reserve where there is none, if the disk has room for it.
+/// Makes the reserve if it is missing and the disk has space for it.
 pub(super) fn keep(dir: &Path) {
     let file = dir.join(RESERVE);
-    // A shorter file is what a crash has left of it.
+    // A crash can leave a shorter file.
     if fs::metadata(&file).is_ok_and(|found| found.len() >= BYTES as u64) {
         return;
     }
-    // A file system that compresses has to keep room for all of it.
+    // With random bytes, even a file system that compresses reserves the whole size.
     let mut bytes = vec![0; BYTES];
     blake3::Hasher::new().finalize_xof().fill(&mut bytes);
     let made = fs::File::create(&file).and_then(|mut file| {
@@ -27,12 +28,12 @@ pub(super) fn keep(dir: &Path) {
         file.sync_all()
     });
     if made.is_err() {
-        // A part of it would only take room.
+        // A part of the reserve would only use space.
         let _ = fs::remove_file(&file);
     }
 }
 
-/// Gives the room back. True when there was a reserve: a file of another length is not one.
+/// Deletes the reserve. True if it existed: a file of another length is not a reserve.
 pub(super) fn give_up(dir: &Path) -> bool {
     let file = dir.join(RESERVE);
     fs::metadata(&file).is_ok_and(|found| found.len() == BYTES as u64) && fs::remove_file(&file).is_ok()

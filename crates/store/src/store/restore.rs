@@ -1,4 +1,4 @@
-//! Reading a backup, and making a store of it.
+//! Reading a backup, and making a store from it.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::layout::{OBJECTS, TABLES, meta};
 use super::{Options, Store};
 use crate::Error;
 
-/// Reads a backup. Each byte that it takes from the reader is checked before it is used.
+/// Reads a backup. Checks all bytes of the reader before it uses them.
 pub struct BackupReader<R> {
     head: BackupHead,
     blocks: Blocks<R>,
@@ -24,16 +24,16 @@ pub struct BackupReader<R> {
 enum Part {
     /// A proof under its key.
     Proof(Key, Vec<u8>),
-    /// The entries that follow are those of this table.
+    /// The table of the entries that follow.
     Table(String),
-    /// Key and value.
+    /// Key and value of an entry.
     Entry(Vec<u8>, Vec<u8>),
-    /// There are no more, and these are the numbers of entries and proofs.
+    /// The end, with the numbers of entries and proofs.
     End(u64, u64),
 }
 
 impl<R: Read> BackupReader<R> {
-    /// Reads what a backup says of itself, in its first block.
+    /// Reads the description of a backup, in its first block.
     ///
     /// # Errors
     /// [`BackupError`].
@@ -55,28 +55,30 @@ impl<R: Read> BackupReader<R> {
         Ok(Self { head: BackupHead::read(&mut Reader::new(&head))?, blocks })
     }
 
-    /// What the backup says of itself.
+    /// The description of the backup.
     pub fn head(&self) -> &BackupHead {
         &self.head
     }
 
-    /// Reads all of it: checksums, the order of the parts and their numbers. Keeps nothing of it. `read` is told how many bytes have been read.
-    /// Gives what the backup says of itself, with the number of proofs that are in it, and its length.
+    /// Reads the whole backup: checks the checksums, the order of the parts and their numbers, and keeps nothing. Calls
+    /// `read` with the number of bytes read so far. Returns the description, with the number of proofs in the backup,
+    /// and the length of the backup in bytes.
     ///
-    /// Whether the rows are those of the commitment is found by [`Store::restore`] alone.
+    /// Only [`Store::restore`] checks whether the rows are those of the commitment.
     ///
     /// # Errors
     /// [`BackupError`].
     pub fn verify(mut self, read: &mut dyn FnMut(u64)) -> Result<(BackupHead, u64), BackupError> {
         let proofs = self.each(read, &mut |_| Ok(())).map_err(|e| match e {
             Error::Backup(e) => e,
-            // No part fails here.
+            // The closure never fails, so other errors do not occur.
             e => BackupError::Content(e.to_string()),
         })?;
         Ok((BackupHead { proofs, ..self.head }, self.blocks.offset))
     }
 
-    /// Gives every part but the end to `take`, and finds that the backup ends with the last one. Gives the number of proofs.
+    /// Passes every part except the end to `take`, and checks that nothing follows the end. Returns the number of
+    /// proofs.
     fn each(
         &mut self,
         read: &mut dyn FnMut(u64),
@@ -125,7 +127,7 @@ impl<R: Read> BackupReader<R> {
     }
 }
 
-/// A length that is not above the greatest one.
+/// A length of at most `max`.
 fn bounded(len: u32, max: u32, what: &str) -> Result<usize, BackupError> {
     if len > max {
         return Err(BackupError::Content(format!("{what} has {len} bytes, at most {max} are read")));
@@ -133,10 +135,10 @@ fn bounded(len: u32, max: u32, what: &str) -> Result<usize, BackupError> {
     Ok(len as usize)
 }
 
-/// What may come next in a backup.
+/// The parts that may come next in a backup.
 struct Order {
     head: BackupHead,
-    /// Tables that are still to come.
+    /// Tables that have not come yet.
     tables: &'static [&'static dyn AnyTable],
     table: Option<&'static dyn AnyTable>,
     /// The last key of the table, or of the proofs before the first table.
@@ -146,7 +148,7 @@ struct Order {
 }
 
 impl Order {
-    /// Finds that a part may come here. There are never more entries and proofs than the head names.
+    /// Checks that a part may come here. Allows at most as many entries and proofs as the head names.
     fn check(&mut self, part: &Part) -> Result<(), BackupError> {
         let content = |what: String| Err(BackupError::Content(what));
         match part {
@@ -197,23 +199,23 @@ impl Order {
     }
 }
 
-/// The content of blocks whose checksums are right.
+/// The content of blocks with correct checksums.
 struct Blocks<R> {
     from: R,
     chain: Chain,
-    /// The content of the last block, used up to `at`.
+    /// The content of the last block. Bytes before `at` are used.
     block: Vec<u8>,
     at: usize,
-    /// Bytes that have been read.
+    /// Number of bytes read.
     offset: u64,
 }
 
 impl<R: Read> Blocks<R> {
-    /// The next `n` bytes of the file, fewer at its end. No more is allocated than is there.
+    /// The next `n` bytes of the file, or fewer at its end. Allocates no more than the file has.
     fn read(&mut self, n: usize) -> Result<Vec<u8>, BackupError> {
         let mut bytes = Vec::new();
         (&mut self.from).take(n as u64).read_to_end(&mut bytes).map_err(|e| match e.kind() {
-            // Of a connection that was broken off.
+            // The connection was broken off.
             ErrorKind::UnexpectedEof => BackupError::CutOff(self.offset),
             _ => BackupError::Read(e),
         })?;
@@ -221,7 +223,7 @@ impl<R: Read> Blocks<R> {
         Ok(bytes)
     }
 
-    /// Reads the next block; false at the end of the file.
+    /// Reads the next block. False at the end of the file.
     fn next(&mut self) -> Result<bool, BackupError> {
         let start = self.offset;
         let head = self.read(36)?;
@@ -249,7 +251,7 @@ impl<R: Read> Blocks<R> {
         Ok(true)
     }
 
-    /// The next `n` bytes of the content. No more is allocated than is there.
+    /// The next `n` bytes of the content. Allocates no more than the file has.
     fn take(&mut self, n: usize) -> Result<Vec<u8>, BackupError> {
         let mut bytes = Vec::new();
         while bytes.len() < n {
@@ -274,7 +276,7 @@ impl<R: Read> Blocks<R> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    /// Finds that nothing follows.
+    /// Checks that nothing follows.
     fn end(&mut self) -> Result<(), BackupError> {
         if self.at < self.block.len() {
             return Err(BackupError::Content("records follow the last one".into()));
@@ -285,16 +287,18 @@ impl<R: Read> Blocks<R> {
 }
 
 impl Store {
-    /// Makes a store of a backup in `dir`, which does not exist or is empty. `read` is told how many bytes of the backup have been read.
+    /// Makes a store from a backup in `dir`, which must not exist or must be empty. Calls `read` with the number of
+    /// bytes of the backup read so far.
     ///
-    /// The store is built beside `dir` and takes its place in one step, after the whole backup was read and each of its checksums was
-    /// right, and after the store was found to be in the epoch that the backup names, with its commitment. With `check`, also the records of
-    /// batches are read, and every epoch's root, and every row, value and node of the current epoch are computed again, as by
-    /// [`Store::copy_to`]: about 2 permutations per filled slot.
+    /// The store is built beside `dir` and takes its place in one step. Before that, the whole backup is read, each
+    /// checksum must be right, and the store must have the epoch and the commitment that the backup names. With
+    /// `check`, the records of batches are read too, and every epoch's root and every row, value and node of the
+    /// current epoch are computed again, as by [`Store::copy_to`]: about 2 permutations per filled slot.
     ///
     /// # Errors
-    /// [`Error::Backup`], [`Error::Exists`], [`Error::NotEmpty`], [`Error::Io`]; [`Error::Corrupt`] when the store was damaged that the backup is of.
-    /// In each case `dir` is what it was. [`Error::Restored`] when the store got its place and cannot be synced or opened there.
+    /// [`Error::Backup`], [`Error::Exists`], [`Error::NotEmpty`], [`Error::Io`]; [`Error::Corrupt`] if the store was
+    /// damaged when it was backed up. After each of these errors `dir` is unchanged. [`Error::Restored`] if the store
+    /// is in its place, but cannot be synced or opened there.
     pub fn restore<R: Read>(
         mut backup: BackupReader<R>,
         dir: &Path,
@@ -302,7 +306,7 @@ impl Store {
         read: &mut dyn FnMut(u64),
     ) -> Result<Self, Error> {
         let (site, place) = Site::beside(dir)?;
-        // The database comes first: by its lock others see that somebody works here.
+        // The database comes first: its lock tells other processes that the site is in use.
         let database = Options::default().open_database(dir, &site.file(), true)?;
         let folder = site.dir().join(OBJECTS);
         let objects = Objects::local(folder.clone())?;
@@ -326,7 +330,7 @@ impl Store {
             })?;
         }
         write.commit()?;
-        // The lock is held until the store is in its place: others take the site for abandoned without it.
+        // The lock is held until the store is in its place. Without it, other processes consider the site abandoned.
         let store = Self::of_database(site.dir(), &Options::default(), |_| Ok(database)).map_err(|e| match e {
             Error::NotAStore(_) => Error::Backup(BackupError::Content("its tables are not those of a store".into())),
             Error::Corrupt { what, .. } => Error::corrupt(dir, what),
@@ -356,12 +360,12 @@ impl Store {
         sync(site.dir())?;
         site.become_dir(&place)?;
         drop(store);
-        // `dir` may be a link, or a name that leads to what was there before.
+        // `dir` may be a link, or a name that still leads to the replaced directory.
         Self::open(&place).map_err(Error::restored(dir))
     }
 }
 
-/// A table by its name, to write.
+/// Opens a table by its name, for writing.
 fn open<'t>(write: &'t Writing, name: &str) -> Result<Box<dyn AnyWriteTable + 't>, Error> {
     let table = TABLES.iter().find(|table| table.title() == name);
     table.ok_or_else(|| BackupError::Content(format!("the table {name:?} is unknown")))?.write(write)

@@ -1,4 +1,4 @@
-//! Format 1, that of version 0.1: its records, which are read and no more written. Pages and slots are those of format 2.
+//! Records of format 1 (version 0.1). They are read but no longer written. Pages and slots are those of format 2.
 
 use evergrove_verifier::wire::Reader;
 use evergrove_verifier::{AppSpec, Scheme, UnknownScheme};
@@ -56,8 +56,8 @@ struct Proven {
     checksum: [u8; 32],
 }
 
-/// The record in postcard, and after it the name of the scheme where it is not ours; after that a zero byte, the name of the
-/// application, a zero byte and its parameters where there is one.
+/// The record in postcard. If the scheme is not ours, its name follows. If there is an application, a zero byte, its
+/// name, a zero byte and its parameters follow.
 pub(super) fn batch(bytes: &[u8]) -> Result<BatchRecord, String> {
     let (batch, rest): (Batch, _) = postcard::take_from_bytes(bytes).map_err(|e| e.to_string())?;
     let Batch { backend, len, span, since, proven } = batch;
@@ -85,7 +85,7 @@ mod tests {
     use super::super::layout::tests::samples;
     use super::*;
 
-    /// What version 0.1 wrote for these records.
+    /// The bytes that version 0.1 wrote for these records.
     #[test]
     fn records_of_batches_are_read() {
         let head = [&b"\x07plonky2\x01\x02\x1b\xd3\x01\x01\xa3\x1a\x01\x8f\x4e\x01"[..]].concat();

@@ -16,18 +16,17 @@ use super::database::{ReadTable, Readable, Reading, Table};
 use super::layout::{Epoch, PAGES, SLOTS};
 use crate::Error;
 
-/// Pages above the lowest tier that a view keeps decoded: at most 32 MiB.
+/// Number of pages above the lowest tier that a view keeps decoded: at most 32 MiB.
 const KEPT_PAGES: usize = 4096;
-/// Bytes of a value at the head of a slot.
+/// Size in bytes of the value at the start of a slot.
 pub(crate) const VALUE_BYTES: usize = 32;
 
 pub(crate) type PageKey = (u8, u64, u64);
 pub(crate) type SlotKey = (u64, u64);
 
-/// The table as it is in one epoch, whatever is written meanwhile.
+/// The table in one epoch, whatever is written meanwhile.
 ///
-/// Implements [`evergrove_commit::Store`], so that everything which `evergrove-commit` computes of a vector can be computed
-/// of it.
+/// Implements [`evergrove_commit::Store`], so `evergrove-commit` can use it as the store of a vector.
 pub struct View {
     dir: PathBuf,
     epoch: Epoch,
@@ -58,15 +57,15 @@ impl View {
         &self.schema
     }
 
-    /// The vector over this view.
+    /// The vector on this view.
     pub fn vector(&self) -> Result<Vector<&Self>, Error> {
         Vector::new(self.epoch.commitment.height, self).map_err(Error::vector(&self.dir))
     }
 
-    /// The positions of the rows, ascending.
+    /// The positions of the filled slots, in ascending order.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn positions(&self) -> Result<Vec<u64>, Error> {
         self.vector()?.occupied().map(|index| index.map_err(Error::store(&self.dir))).collect()
     }
@@ -74,26 +73,26 @@ impl View {
     /// The field elements of a row, which open the slot's value by the schema. One look-up.
     ///
     /// # Errors
-    /// [`Error::EmptySlot`] and those of [`Self::row`].
+    /// [`Error::EmptySlot`], and those of [`Self::row`].
     pub fn elements(&self, index: u64) -> Result<Vec<Goldilocks>, Error> {
         let row = self.row(index)?.ok_or(Error::EmptySlot { index, batch: None })?;
         self.schema.elements(&row).map_err(|source| Error::Row { index, source })
     }
 
-    /// The row of a slot, `None` when it is empty. One look-up.
+    /// The row of a slot, or `None` if the slot is empty. One look-up.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`]; [`Error::Corrupt`] when the stored bytes are no row of the schema.
+    /// [`Error::OutOfRange`]; [`Error::Corrupt`] if the stored bytes are not a row of the schema.
     pub fn row(&self, index: u64) -> Result<Option<Row>, Error> {
         self.check(index)?;
         let slot = latest_slot(&self.slots, index, self.epoch.number)?;
         slot.map(|bytes| self.decode_row(index, &bytes)).transpose()
     }
 
-    /// The value of a slot with its Merkle path; an empty slot opens to `None`. Reads at most ceil(H / 7) pages.
+    /// The value of a slot with its Merkle path. An empty slot opens to `None`. Reads at most ceil(H / 7) pages.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], and those of a damaged store.
+    /// [`Error::OutOfRange`], and errors of a damaged store.
     pub fn opening(&self, index: u64) -> Result<Opening, Error> {
         self.check(index)?;
         let vector = self.vector()?;
@@ -103,15 +102,15 @@ impl View {
         Ok(Opening { index, height, value, siblings })
     }
 
-    /// The first `at_most` positions, ascending, whose slots are not as in `before`, and whether there are more. Compares the
-    /// nodes above them: O(H) a position.
+    /// The first `at_most` positions, in ascending order, whose slots differ from those of `before`, and whether there
+    /// are more. Compares nodes from the root down: O(H) per position.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn changed(&self, before: &Self, at_most: usize) -> Result<(Vec<u64>, bool), Error> {
         let vectors = [self.vector()?, before.vector()?];
         let nulls = if vectors[0].height() > vectors[1].height() { vectors[0].nulls() } else { vectors[1].nulls() };
-        // Of a vector that was lower, what it has been grown to since.
+        // The node of the lower vector, as if it had grown to the height of the other one.
         let node = |vector: &Vector<&Self>, level: u8, position: u64| {
             let beyond = position >> vector.height().saturating_sub(level) != 0;
             if beyond { Ok(nulls[usize::from(level)]) } else { vector.grown_node(level, position) }
@@ -132,10 +131,10 @@ impl View {
         Ok((changed, false))
     }
 
-    /// The Merkle paths of filled slots at ascending positions. Reads at most ceil(H / 7) pages a slot.
+    /// The Merkle paths of filled slots at ascending positions. Reads at most ceil(H / 7) pages per slot.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], and those of a damaged store.
+    /// [`Error::OutOfRange`], and errors of a damaged store.
     pub fn multiproof(&self, indices: &[u64]) -> Result<Multiproof, Error> {
         indices.iter().try_for_each(|index| self.check(*index))?;
         let vector = self.vector()?;
@@ -143,7 +142,7 @@ impl View {
         Multiproof::new(vector.height(), indices, node).map_err(|e| Error::vector(&self.dir)(e.into()))
     }
 
-    /// Index and value of filled slots, in the order of `indices`: what a verifier brings to a proof of a batch.
+    /// Index and value of filled slots, in the order of `indices`. A verifier needs them for the proof of a batch.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::EmptySlot`].
@@ -156,15 +155,15 @@ impl View {
         indices.iter().map(leaf).collect()
     }
 
-    /// Calls `visit` with every filled slot in ascending order. Reads the table once, in constant memory.
+    /// Calls `visit` with every filled slot in ascending order. Reads the table once. Takes constant memory.
     ///
     /// # Errors
-    /// The first error of `visit`, and those of a damaged store.
+    /// The first error of `visit`, and errors of a damaged store.
     pub fn for_each_row(&self, mut visit: impl FnMut(u64, Row) -> Result<(), Error>) -> Result<(), Error> {
         self.for_each_slot(|index, bytes| visit(index, self.decode_row(index, bytes)?))
     }
 
-    /// As [`Self::for_each_row`], with the slots' bytes.
+    /// As [`Self::for_each_row`], with the bytes of the slots.
     pub(crate) fn for_each_slot(&self, mut visit: impl FnMut(u64, &[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let mut newest: Option<(u64, Vec<u8>)> = None;
         let mut flush = |slot: Option<(u64, Vec<u8>)>| match slot {
@@ -249,12 +248,12 @@ impl std::fmt::Debug for View {
     }
 }
 
-/// An error of ours on its way through a trait of `evergrove-commit`.
+/// An error of this crate, in the form of a trait of `evergrove-commit`.
 pub(crate) fn context(e: Error) -> StoreError {
     StoreError { context: "reading the store".into(), source: Box::new(e) }
 }
 
-/// The bytes of a page at an epoch, `None` when it is empty.
+/// The bytes of a page at an epoch, or `None` if the page is empty.
 pub(super) fn latest_page<T: Readable<PageKey, &'static [u8]>>(
     table: &Table<T, PageKey, &'static [u8]>,
     id: PageId,
@@ -264,7 +263,7 @@ pub(super) fn latest_page<T: Readable<PageKey, &'static [u8]>>(
     Ok(table.last((tier, position, 0)..=(tier, position, epoch))?.filter(|b| !b.is_empty()))
 }
 
-/// The bytes of a slot at an epoch, `None` when it is empty.
+/// The bytes of a slot at an epoch, or `None` if the slot is empty.
 pub(super) fn latest_slot<T: Readable<SlotKey, &'static [u8]>>(
     table: &Table<T, SlotKey, &'static [u8]>,
     index: u64,
@@ -291,7 +290,7 @@ pub(crate) fn decode_page(id: PageId, bytes: &[u8]) -> Result<Arc<Page>, String>
     Page::decode(bytes).map(Arc::new).map_err(|e| format!("page {} of tier {}: {e}", id.position, id.tier))
 }
 
-/// Value and row of a slot's bytes.
+/// Value and row in the bytes of a slot.
 pub(crate) fn split_slot(bytes: &[u8]) -> Option<(Value, &[u8])> {
     let (value, row) = bytes.split_first_chunk::<VALUE_BYTES>()?;
     Some((Digest::from_bytes(value).ok()?.0, row))

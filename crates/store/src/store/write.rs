@@ -1,4 +1,4 @@
-//! Writing one epoch: everything goes into one transaction of the database, which its owner commits or drops.
+//! Writing one epoch. Everything goes into one transaction of the database, which its owner commits or drops.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::view::{
 };
 use crate::Error;
 
-/// A view of the epoch that is being written. Reads see what has been written.
+/// A view of the epoch that is being written. Reads see earlier writes.
 pub(crate) struct WriteView<'t> {
     dir: PathBuf,
     /// The epoch being written.
@@ -38,7 +38,7 @@ pub(crate) struct WriteView<'t> {
 }
 
 impl<'t> WriteView<'t> {
-    /// Opens every table, and creates those that do not exist.
+    /// Opens all tables. Creates those that do not exist.
     pub(crate) fn new(dir: &Path, epoch: u64, schema: Arc<Schema>, write: &'t Writing) -> Result<Self, Error> {
         Ok(Self {
             dir: dir.into(),
@@ -73,12 +73,12 @@ impl<'t> WriteView<'t> {
         self.put_meta(meta::EPOCH, &epoch.number.to_le_bytes())
     }
 
-    /// True when the slot is filled.
+    /// True if the slot is filled.
     pub(crate) fn is_filled(&self, index: u64) -> Result<bool, Error> {
         latest_slot(&self.slots, index, self.epoch).map(|s| s.is_some())
     }
 
-    /// Writes a row beside the tree and gives its value, which is still to be put into the tree.
+    /// Writes a row outside the tree. Returns its value, which must still be put into the tree.
     pub(crate) fn put_row(&mut self, index: u64, row: &Row) -> Result<Value, Error> {
         let refused = |source| Error::Row { index, source };
         let value = self.schema.value(row).map_err(refused)?;
@@ -93,12 +93,12 @@ impl<'t> WriteView<'t> {
         self.batches.get(name)?.map(|b| read_record(&self.dir, FORMAT, name, &b)).transpose()
     }
 
-    /// The members of a batch; none for a name that is no batch.
+    /// The members of a batch. Empty if the batch does not exist.
     pub(crate) fn members(&self, name: &str) -> Result<Vec<u64>, Error> {
         self.members.get(name)?.map_or(Ok(Vec::new()), |b| read_members(&self.dir, FORMAT, name, &b))
     }
 
-    /// Notes what became of a request; false where its key is there already.
+    /// Records the outcome of a request. False if its key already exists.
     pub(crate) fn put_request(&mut self, key: &str, outcome: &[u8]) -> Result<bool, Error> {
         if self.requests.get(key)?.is_some() {
             return Ok(false);
@@ -108,12 +108,13 @@ impl<'t> WriteView<'t> {
         Ok(true)
     }
 
-    /// Notes which requests are part of an epoch.
+    /// Records which requests are part of an epoch.
     pub(crate) fn put_requests_of(&mut self, epoch: u64, keys: &[u8]) -> Result<(), Error> {
         self.requests_of.insert(epoch, keys)
     }
 
-    /// Forgets the requests of epochs before a time, and of the oldest ones while there are more than `most`.
+    /// Forgets the requests of epochs before a time. If there are more than `most`, also forgets those of the oldest
+    /// epochs.
     pub(crate) fn forget_requests(&mut self, before: Duration, most: u64) -> Result<(), Error> {
         let mut count = self.count_requests(|n| n)?;
         let mut old = Vec::new();
@@ -139,7 +140,7 @@ impl<'t> WriteView<'t> {
         Ok(())
     }
 
-    /// Changes the number of requests, and gives it.
+    /// Changes the number of requests. Returns the new number.
     fn count_requests(&mut self, change: impl FnOnce(u64) -> u64) -> Result<u64, Error> {
         let bytes = self.meta.get(meta::REQUESTS)?;
         let before = bytes.and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
@@ -167,7 +168,7 @@ impl<'t> WriteView<'t> {
         self.members.remove(name)
     }
 
-    /// Takes versions away that no epoch from `oldest` on reads: those of [`Old::find`], or a part of them.
+    /// Removes versions that no epoch from `oldest` on reads: those of [`Old::find`], or some of them.
     pub(crate) fn remove(&mut self, oldest: u64, old: &[Old]) -> Result<(), Error> {
         for one in old {
             match *one {
@@ -211,8 +212,8 @@ impl Old {
     }
 }
 
-/// Keys of the versions that no epoch from `oldest` on reads: those with a later version that is not later than `oldest`,
-/// and empty ones that are not later than `oldest` themselves.
+/// Keys of the versions that no epoch from `oldest` on reads: versions with a later version that is at most `oldest`,
+/// and empty versions that are at most `oldest`.
 fn superseded<T, K, N>(
     table: &Table<T, K, &'static [u8]>,
     split: impl Fn(K) -> (N, u64),
@@ -259,7 +260,7 @@ impl StoreMut for WriteView<'_> {
         self.pages.insert((id.tier, id.position, self.epoch), &bytes).map_err(context)
     }
 
-    /// Leaves a row alone that [`WriteView::put_row`] has written with this value.
+    /// Keeps a row that [`WriteView::put_row`] has written with this value.
     fn put_value(&mut self, index: u64, value: Option<Value>) -> Result<(), StoreError> {
         let bytes = match value {
             None => Vec::new(),
@@ -293,7 +294,7 @@ mod tests {
     use super::super::requests::encode_keys;
     use super::*;
 
-    /// A view of epoch 1 of an empty store, which lives as long as the test.
+    /// A view of epoch 1 of an empty store. It is leaked, so it lives as long as the test.
     fn view() -> WriteView<'static> {
         let database: &'static Database = Box::leak(Box::new(in_memory()));
         let write: &'static Writing = Box::leak(Box::new(database.begin_write().expect("a transaction")));
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(left(&view), "abcde");
         view.forget_requests(Duration::from_secs(201), 5).expect("writes");
         assert_eq!(left(&view), "cde");
-        // A whole epoch goes where one key is too many.
+        // A whole epoch is forgotten if one of its keys is too many.
         view.forget_requests(Duration::ZERO, 2).expect("writes");
         assert_eq!((left(&view).as_str(), view.count_requests(|n| n).expect("reads")), ("de", 2));
         view.forget_requests(Duration::from_secs(501), 2).expect("writes");
@@ -332,7 +333,7 @@ mod tests {
     #[test]
     fn prunes_what_no_kept_epoch_reads_and_nothing_else() {
         let database = in_memory();
-        // Epochs in which slot i is written: filled for true, emptied for false.
+        // Epochs in which slot i is written: `true` fills the slot, `false` empties it.
         let history: [&[(u64, bool)]; 6] = [
             &[(1, true)],
             &[(1, true), (3, true), (5, true)],
@@ -367,7 +368,7 @@ mod tests {
             for epoch in oldest..=5 {
                 assert_eq!(read(epoch), seen[(epoch - oldest) as usize], "epoch {epoch} after pruning to {oldest}");
             }
-            // What is left: later versions, and for each filled slot the one that `oldest` reads.
+            // These versions are left: later ones, and for each filled slot the one that `oldest` reads.
             let later = history.iter().flat_map(|v| v.iter()).filter(|(e, _)| *e > oldest).count();
             assert_eq!(left, later + seen[0].iter().flatten().count());
             write.abort().expect("aborts");

@@ -1,5 +1,5 @@
-//! Batches of applications in a store: defined, proven, updated, exported and verified like any other, by backends that
-//! re-execute the digests' part and count rows.
+//! Batches of applications in a store: defined, proven, updated, exported and verified like other batches. Their
+//! backends re-execute the digests and count rows.
 
 use crate::common::counting::{app, backends, choice};
 use crate::common::{create, row, set, with_prover};
@@ -15,7 +15,7 @@ fn policy(scheme: Scheme) -> Policy {
     policy.allow_app(app().id(), scheme)
 }
 
-/// What the rows of these slots come to.
+/// The output of the application for these slots.
 fn expected(store: &Store, indices: &[u64]) -> Vec<Goldilocks> {
     let leaves = store.view().expect("reads").leaves(indices).expect("filled");
     let sum = leaves.iter().fold(Goldilocks::ZERO, |sum, (_, value)| sum + value[0]);
@@ -51,9 +51,9 @@ fn applications_live_beside_batches_through_updates() {
         assert_eq!(all.output, expected(&store, &(0..40).collect::<Vec<_>>()));
         let some = prover.prove("some").expect("proves");
         assert_eq!((some.members, some.output.clone()), (6, expected(&store, &members)));
-        // The plain batch has the same statements and proofs of its own.
+        // The plain batch has the same statements, but its own proofs.
         assert_eq!(prover.prove("plain").expect("proves").made, some.made);
-        // 5 blocks of 8 of the first 40 slots, and every node above them up to the vector's.
+        // 5 blocks of 8 for the first 40 slots, and every node above them up to the vector's root.
         let tree = prover.prove("tree").expect("proves");
         let height = store.commitment().expect("reads").height;
         assert_eq!((tree.buckets, tree.merges), (5, 3 + 2 + 1 + usize::from(height - 6)));
@@ -62,7 +62,7 @@ fn applications_live_beside_batches_through_updates() {
             assert_eq!(prover.prove(name).expect("is fresh").made, 0);
         }
 
-        // A row outside the batch, a member's row, rows that come and go, members that join and leave, growth.
+        // A row outside the batch, a member's row, new and deleted rows, new and removed members, growth.
         let steps = [
             set(&[(2, 777)]),
             set(&[(9, 778), (39, 779)]),
@@ -93,7 +93,7 @@ fn applications_live_beside_batches_through_updates() {
     let report = store.doctor(&crate::common::native(4)).expect("reads");
     assert!(report.findings.is_empty() && report.unverified > 0, "unknown applications are left alone: {report:?}");
 
-    // All of it is kept with the batch.
+    // The store keeps scheme and application with the batch.
     drop(store);
     let store = Store::open(dir.path()).expect("a store");
     let batches = store.batches().expect("reads");
@@ -173,7 +173,7 @@ fn what_an_application_can_not_be_asked_is_refused() {
         let refused = judge(&all, None, &lenient).expect_err("no application is allowed");
         assert!(matches!(refused, VerifyError::Policy(PolicyError::App { .. })), "{refused}");
 
-        // A proof whose output is another.
+        // A proof with another output.
         let mut file = evergrove_verifier::BatchProof::decode(&all).expect("a proof file");
         assert_eq!(file.kind, NodeKind::Wrap);
         file.app.as_mut().expect("an application").output[1] += Goldilocks::ONE;

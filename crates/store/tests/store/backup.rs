@@ -1,4 +1,4 @@
-//! Backups: of one epoch whatever is written meanwhile, whole or refused, and restored whole or not at all.
+//! Backups are of one epoch whatever is written meanwhile. Each is restored as a whole, or refused.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -17,7 +17,7 @@ use evergrove_verifier::Profile;
 
 const ROWS: u64 = 600;
 
-/// A batch of every 20th row, proven.
+/// Proves a batch of every 20th row. Returns the number of proofs made.
 fn prove(store: &Store) -> usize {
     with_prover(store, &native(4), |prover| {
         prover.define("b", &(0..ROWS).step_by(20).collect::<Vec<_>>(), &choice(Profile::Paper)).expect("a batch");
@@ -43,7 +43,7 @@ fn restore(backup: &[u8], dir: &Path) -> Result<Store, Error> {
     Store::restore(BackupReader::new(backup)?, dir, true, &mut |_| ())
 }
 
-/// Every epoch, the rows of each, the batches and their proofs are the same.
+/// Checks that the stores have the same epochs up to `epoch`, and the same rows in the first and the last of these.
 fn assert_same(store: &Store, other: &Store, epoch: u64) {
     let epochs = store.epochs().expect("reads");
     let until: Vec<_> = epochs.into_iter().filter(|e| e.number <= epoch).collect();
@@ -63,7 +63,7 @@ fn a_backup_is_of_one_epoch_whatever_is_committed_meanwhile() {
     let (dir, disk) = (tempfile::tempdir().expect("a directory"), Disk::new());
     let rows = (0..ROWS).map(|i| Ok::<_, Error>((i, row(i))));
     let objects = FaultyObjects::new();
-    // Some MiB of proofs come before the tables, which are then read after all commits.
+    // Some MiB of proofs come before the tables, so the tables are read after all commits.
     let proofs = Objects::new(Arc::new(objects.clone()), "objects").expect("a runtime");
     proofs.put(&Key([1; 32]), &vec![7; 5 << 20]).expect("writes");
     let options = on(&disk, &objects);
@@ -74,7 +74,7 @@ fn a_backup_is_of_one_epoch_whatever_is_committed_meanwhile() {
     with_prover(&store, &native(4), |prover| prover.prove("b")).expect("proves");
     let before = (store.epoch().expect("reads"), store.batch("b").expect("reads"), store.export("b").expect("fresh"));
 
-    // Some changes come while the backup is copied, the others while it waits for its reader.
+    // Some changes are committed while the backup is copied, the others while it waits for its reader.
     let mut backup = store.backup().expect("begins");
     assert_eq!(backup.head().epoch, before.0);
     let mut copy = backup.next().expect("a block").expect("reads");
@@ -105,18 +105,18 @@ fn a_backup_is_of_one_epoch_whatever_is_committed_meanwhile() {
     assert_eq!(restored.request("request-4").expect("reads"), store.request("request-4").expect("reads"));
     assert!(restored.request("request-4").expect("reads").is_some());
     assert_eq!(restored.request("request-5").expect("reads"), None);
-    // What was put beside the proofs is none.
+    // The object beside the proofs is not a proof.
     std::fs::remove_file(dir.path().join("r/objects/proofs").join("01".repeat(32))).expect("was restored");
     assert!(restored.doctor(&native(4)).expect("looks").healthy());
 
-    // Nothing is stale, and what gets stale takes a few proofs.
+    // No batch is stale, and a refresh after a change makes only a few proofs.
     let made = |store: &Store| with_prover(store, &native(4), |prover| prover.prove("b").expect("proves"));
     assert_eq!(made(&restored).made, 0);
     restored.apply(&set(&[(20, 7)])).expect("commits");
     let report = made(&restored);
     assert!((1..report.total / 2).contains(&report.made), "{} of {}", report.made, report.total);
     verify_batch(&restored, &native(4), "b").expect("verifies");
-    // The pages of the backup's epoch are free again: the source prunes as ever.
+    // The pages of the backup's epoch are free again, so the source can be pruned.
     store.prune(1, false).expect("prunes");
 }
 
@@ -177,7 +177,7 @@ fn a_backup_that_is_not_what_was_written_is_refused() {
     restore(&whole, &target).expect("restores");
 }
 
-/// A reader that fails after some bytes.
+/// A reader that fails at the end of its bytes.
 struct Fails<'a>(&'a [u8]);
 
 impl Read for Fails<'_> {
@@ -194,7 +194,7 @@ fn a_store_is_restored_whole_or_not_at_all() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = create(&dir.path().join("s"), None, 0..ROWS);
     prove(&store);
-    // More than one block.
+    // The backup has more than one block.
     let object = dir.path().join("s/objects/proofs").join("ab".repeat(32));
     std::fs::write(object, vec![7; 3 << 20]).expect("writes");
     let whole = bytes(&store);
@@ -204,7 +204,7 @@ fn a_store_is_restored_whole_or_not_at_all() {
     assert!(matches!(&e, Error::Backup(BackupError::Read(_))) && e.class() == ErrorClass::Io, "{e:?}");
     assert!(!dir.path().join("a").exists(), "what was made for it is gone");
 
-    // What a killed process has left is swept up.
+    // A restore removes what a killed process left.
     let left = dir.path().join("a/b/.evergrove-new-1-r");
     std::fs::create_dir_all(&left).expect("a directory");
     std::fs::copy(dir.path().join("s/evergrove.redb"), left.join("evergrove.redb")).expect("copies");
@@ -252,7 +252,7 @@ fn a_store_with_another_commitment_than_its_backup_names_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = create(&dir.path().join("s"), None, 0..40);
     let whole = bytes(&store);
-    // Another commitment in the head alone, and a checksum that fits it.
+    // Changes the commitment in the head, and makes the checksum match.
     let mut head = whole.clone();
     head[60] ^= 1;
     let mut hasher = blake3_of_first_block();
@@ -279,7 +279,7 @@ fn a_restored_store_is_locked_until_it_is_in_its_place() {
     thread::scope(|scope| {
         let mut watched = false;
         let mut watch = |_: u64| {
-            // By now the database is locked.
+            // At this point the database is locked.
             let Some(file) = site().filter(|_| !watched) else { return };
             watched = true;
             scope.spawn(move || {
@@ -295,7 +295,7 @@ fn a_restored_store_is_locked_until_it_is_in_its_place() {
             Store::restore(BackupReader::new(&whole[..]).expect("begins"), &dir.path().join("r"), true, &mut watch);
         ended.store(true, Ordering::SeqCst);
         assert!(watched);
-        // The watch may have the lock at the wrong moment, and the store is there nevertheless.
+        // The watch may take the lock at the wrong moment. The store is in its place nevertheless.
         assert!(matches!(&restored, Ok(_) | Err(Error::Restored { .. })), "{restored:?}");
     });
     assert!(!unlocked.load(Ordering::SeqCst), "a sweep would have removed it");
@@ -315,7 +315,7 @@ fn a_link_to_an_empty_directory_stays() {
     restored.apply(&keyed(1)).expect("commits");
 }
 
-/// The content of a backup without its blocks.
+/// The content of a backup, without its blocks.
 fn content(backup: &[u8]) -> Vec<u8> {
     let (mut rest, mut content) = (&backup[6..], Vec::new());
     while let Some((len, after)) = rest.split_first_chunk() {
@@ -326,7 +326,7 @@ fn content(backup: &[u8]) -> Vec<u8> {
     content
 }
 
-/// A backup of this content whose checksums are right, in blocks of `size` bytes.
+/// A backup of this content with correct checksums, in blocks of `size` bytes.
 fn wrapped(content: &[u8], size: usize) -> Vec<u8> {
     let (mut out, mut last) = (b"EVGS\x01\0".to_vec(), [0; 32]);
     for block in content.chunks(size) {
@@ -341,7 +341,7 @@ fn wrapped(content: &[u8], size: usize) -> Vec<u8> {
     out
 }
 
-/// Bytes of the head's part.
+/// Size of the head's record in bytes, with its kind.
 const HEAD: usize = 1 + 4 + 8 + 1 + 32 + 8 + 4 * 8;
 
 #[test]
@@ -406,7 +406,7 @@ fn hostile_contents_with_right_checksums_are_refused_in_a_line() {
     ] {
         assert!(refused(name, &content, says).is_err(), "{name}");
     }
-    // Only a restore finds these.
+    // Only a restore finds these errors.
     let oldest = HEAD - 32;
     refused("another oldest epoch", &with(oldest, &[9]), "names 9 as the oldest epoch, and holds 1")
         .expect("is in order");
@@ -417,7 +417,7 @@ fn hostile_contents_with_right_checksums_are_refused_in_a_line() {
     // Blocks that are not full.
     let e = BackupReader::new(&wrapped(&good, 1000)[..]).and_then(|b| b.verify(&mut |_| ())).expect_err("refused");
     assert!(e.to_string().contains("a block of 1000 bytes is not the last one"), "{e}");
-    // No byte of the content lets it panic.
+    // No byte of the content causes a panic.
     for at in (0..good.len()).step_by(97).chain(0..200).chain(tables..tables + 200) {
         for byte in [0, 1, 4, 0x7f, 0xff] {
             let backup = wrapped(&with(at, &[byte]), 1 << 20);
@@ -426,7 +426,7 @@ fn hostile_contents_with_right_checksums_are_refused_in_a_line() {
     }
 }
 
-/// What the checksum of a first block begins with.
+/// The hasher of the first block's checksum, before the content.
 fn blake3_of_first_block() -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new_derive_key("evergrove 2026-11 block of a backup v1");
     hasher.update(&[0; 32]);

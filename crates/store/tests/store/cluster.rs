@@ -1,5 +1,5 @@
-//! Proving elsewhere: every step of every scheme leaves as a payload and comes back as the proof that the process itself would
-//! have made, and whatever is wrong with a payload, an input or a worker is found before it does harm.
+//! Proving on other machines. Every step of every scheme becomes a payload, and its proof is the one that this process
+//! would have made. Whatever is wrong with a payload, an input or a worker is found before it does harm.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use evergrove_testkit::commit::Rng;
 use evergrove_verifier::wire::DecodeError;
 use evergrove_verifier::{HeightClass, NodeKind, Profile, Scheme};
 
-/// A worker's backends: those of `common`, looked up by what the payload asks for.
+/// A worker with the backends of [`all`], looked up by the payload.
 fn work(drain: &Cancel) -> ProofWork {
     ProofWork::new(make, drain.clone())
 }
@@ -38,7 +38,7 @@ fn make(spec: &BackendSpec) -> Result<Arc<dyn RecursionBackend>, BackendError> {
 /// A job with its inputs and its result.
 type Done = (Job, Vec<Arc<[u8]>>, Vec<u8>);
 
-/// An engine whose every task goes through a payload and a worker.
+/// An engine that runs every task through a payload and a worker.
 struct Elsewhere {
     work: ProofWork,
     done: Mutex<Vec<Done>>,
@@ -99,7 +99,7 @@ fn define(prover: &Prover<'_>) {
     prover.define("all", &[], &counting::choice(Scheme::Complete)).expect("a new batch");
 }
 
-/// A store whose batches are proven elsewhere, and what was done for it.
+/// A store whose batches were proven by workers, and the jobs that were done.
 fn proven(dir: &std::path::Path) -> (Store, Vec<Done>) {
     let (store, backends, engine) = (create(dir, None, 0..70), all(), Elsewhere::new());
     let prover = Prover::new(&store, &backends, &engine);
@@ -125,7 +125,7 @@ fn work_elsewhere_gives_the_same_proofs() {
         assert_eq!(remote.export(name).expect("fresh"), local.export(name).expect("fresh"), "{name}");
     }
     verify_batch(&remote, &backends, "ours").expect("verifies");
-    // Every kind of step has been somewhere else.
+    // The jobs include every kind of step.
     let kinds: Vec<_> = done.iter().map(|(job, ..)| Payload::decode(&job.payload).expect("a payload")).collect();
     let seen = |of: fn(&Payload) -> bool| kinds.iter().any(of);
     assert!(seen(|p| matches!(&p.witness, Witness::Bucket(w) if !w.leaves[0].siblings.is_empty())));
@@ -183,7 +183,7 @@ fn payloads_have_one_encoding() {
     }
 }
 
-/// The failure of a job, and what kind of input was refused.
+/// The failure of a job, and the index of the refused input.
 fn refused(work: &ProofWork, job: &Job, inputs: &[Arc<[u8]>]) -> (TaskFailure, Option<usize>) {
     let failure = work.execute(job, inputs).expect_err("refused");
     let index = failure.error.downcast_ref::<BadInput>().map(|bad| bad.index);
@@ -200,7 +200,7 @@ fn inputs_are_verified_before_they_are_used() {
     for (job, inputs, made) in done.iter().filter(|(_, inputs, _)| !inputs.is_empty()) {
         assert_eq!(&work.execute(job, inputs).expect("as before"), made);
         for index in 0..inputs.len() {
-            // A flipped bit, cut bytes, nothing, another proof of the same batch, the job's own result.
+            // A flipped bit, a missing byte, no bytes, another proof of the same batch, the job's own result.
             let mut flipped = inputs[index].to_vec();
             let at = rng.below(flipped.len() as u64) as usize;
             flipped[at] ^= 1 << rng.below(8);
@@ -231,12 +231,13 @@ fn inputs_are_verified_before_they_are_used() {
         assert!(judged.error.is::<BadResult>(), "byte {at}: {}", judged.error);
         let other = |inputs: &[Key]| Job { inputs: inputs.to_vec(), ..job.clone() };
         let foreign = Job { key: Key([1; 32]), ..job.clone() };
-        // Of other keys than the payload's, nothing is said to be bad: it would be taken away.
+        // If a job has other keys than its payload, no input or result is called bad, because a bad one would be
+        // deleted.
         let many = other(&[job.key; 5000]);
         for foreign in [foreign, other(&[Key([1; 32])]), other(&[&job.inputs[..], &[job.key]].concat()), many] {
             let (failure, place) = refused(&work, &foreign, inputs);
             assert_eq!((place, failure.retry), (None, false), "{}", failure.error);
-            // It is known by the payload, before an input is read.
+            // The payload shows it before any input is read.
             let before = work.admit(&foreign).expect_err("another job");
             assert_eq!((before.error.to_string(), before.retry), (failure.error.to_string(), false));
             let (named, children) = (foreign.inputs.len(), job.inputs.len());
@@ -252,7 +253,7 @@ fn inputs_are_verified_before_they_are_used() {
     assert!(work.unfit().is_none() && !drain.is_cancelled(), "none of this is the worker's fault");
 }
 
-/// The native backend by another version, or with keys.
+/// The native backend with another version, or with keys.
 struct Differs {
     spec: BackendSpec,
     keys: evergrove_primitives::Digest,
@@ -308,11 +309,11 @@ fn a_worker_of_another_version_or_with_other_keys_refuses_and_drains() {
         assert!(failure.error.to_string().contains(says), "{}", failure.error);
         assert!(work.unfit().is_some_and(|reason| reason.contains(says)) && drain.is_cancelled());
     }
-    // A backend that can not be made.
+    // A backend that cannot be made.
     let work = ProofWork::new(|_| Err(BackendError::Internal("no such application".into())), Cancel::new());
     let (failure, _) = refused(&work, job, inputs);
     assert!(failure.retry && work.unfit().is_some_and(|reason| reason.contains("no such application")));
-    // A payload of a later format; and one that a worker meets after others that it was fit for.
+    // A payload of a later format, in a worker that has done no job, and in one that has done a job.
     let mut later = job.clone();
     later.payload[4] += 1;
     for known in [false, true] {
@@ -345,7 +346,7 @@ fn backends_are_made_once_and_the_oldest_goes() {
     let work = ProofWork::new(make, Cancel::new()).with_kept(2);
     let schemes = [Scheme::Evergrove, Scheme::RecklePaper, Scheme::Evergrove, Scheme::Selected, Scheme::RecklePaper];
     for scheme in schemes {
-        // Several at a time: one makes it, the others wait.
+        // Several jobs at a time: one makes the backend, the others wait.
         std::thread::scope(|scope| {
             for (job, inputs) in of(scheme).iter().take(4) {
                 let work = &work;
@@ -358,7 +359,7 @@ fn backends_are_made_once_and_the_oldest_goes() {
     assert_eq!(made, [Scheme::Evergrove, Scheme::RecklePaper, Scheme::Selected, Scheme::RecklePaper]);
 }
 
-/// A worker that gives something else than the proof, and the engine of a leader that checks what workers give.
+/// An engine that returns other bytes than the proof. The leader checks the results of such workers.
 struct Liar(Vec<u8>);
 
 struct Lied<'a>(&'a dyn Runner, &'a [u8]);
@@ -388,7 +389,7 @@ fn what_workers_give_is_verified() {
     let (dir, other) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
     let (proven, _) = proven(other.path());
     let backends = all();
-    // One member less: other statements all the way.
+    // The table lacks row 0, so all statements differ.
     let store = create(dir.path(), None, 1..70);
     let members: Vec<u64> = (7..60).step_by(7).collect();
     for bytes in [proven.export("ours").expect("fresh"), b"no proof".to_vec(), vec![]] {

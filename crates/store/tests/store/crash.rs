@@ -1,4 +1,4 @@
-//! Failures at every point of every operation: the store opens, is whole, and finishes.
+//! Failures at every point of every operation. The store opens, is whole, and finishes the operation.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ fn create(dir: &Path, options: &Options) -> Result<Store, Error> {
     Store::create_with(dir, options, &Schema::raw(), None, (0..150).map(|i| Ok::<_, Error>((i, row(i)))))
 }
 
-/// A store with a proven batch of 30, on a disk, with its objects.
+/// A store with a proven batch of 30 members, on a disk, with its objects.
 fn proven(dir: &Path, backends: &Backends) -> (Disk, FaultyObjects) {
     let (disk, objects) = (Disk::new(), FaultyObjects::new());
     let store = create(dir, &on(&disk, &objects)).expect("a new store");
@@ -38,7 +38,7 @@ fn an_epoch_is_there_whole_or_not_at_all() {
     let backends = native(4);
     let (disk, objects) = proven(dir.path(), &backends);
     let work = |store: &Store| with_prover(store, &backends, |p| p.update(&changes()));
-    // How many writes the whole takes, and where it ends.
+    // The number of writes for the whole operation, and its result.
     let (all, after) = {
         let disk = disk.fork();
         let store = Store::open_with(dir.path(), &on(&disk, &objects)).expect("opens");
@@ -69,7 +69,7 @@ fn an_epoch_is_there_whole_or_not_at_all() {
         let bookkeeping =
             |f: &evergrove_store::Finding| f.what.contains("bookkeeping") || f.what.contains("is missing");
         assert!(report.findings.iter().all(bookkeeping), "{:?}", report.findings);
-        // A batch that claims to be proven is.
+        // A batch that claims to be proven is proven.
         if store.batch("b").expect("reads").fresh && now == after {
             verify_batch(&store, &backends, "b").expect("verifies");
         }
@@ -92,7 +92,7 @@ fn opening_after_a_crash_does_not_read_the_whole_database() {
         store.apply(&set(&[(round, 1), (10_000 + round, 2)])).expect("changes");
     }
     let epoch = store.epoch().expect("reads");
-    // A killed process closes nothing.
+    // A killed process does not close the database.
     disk.crash(1);
     drop(store);
     let before = disk.bytes_read();
@@ -119,7 +119,7 @@ fn a_creation_that_crashes_leaves_no_store() {
         assert_eq!(error.class(), ErrorClass::Io, "{error:?}");
         match Store::open_with(dir.path(), &on(&Disk::new(), &objects)) {
             Err(Error::NotAStore(_)) => {}
-            // The database was complete and in its place, and only its first opening failed.
+            // The database was complete and in its place. Only its first opening failed.
             other => drop(other.expect_err("an empty disk is no store")),
         }
     }
@@ -147,10 +147,10 @@ fn a_proof_that_can_not_be_stored_stops_the_run_and_the_next_goes_on() {
         objects.heal();
         let report = prover.prove("b").expect("proves");
         assert_eq!(report.made + made, report.total);
-        // Every refused proof was offered once: a full disk is not tried again and again.
+        // Each run offers a refused proof only once: a full disk is not tried again.
         assert!(objects.refused().values().all(|n| *n <= 4));
 
-        // Between commit and refresh: the new epoch stands, the old proof is not passed off as new.
+        // Between commit and refresh, the new epoch is committed and the old proof does not count as new.
         objects.fail_after(1);
         prover.update(&set(&[(50, 5)])).expect_err("the disk is full");
         assert_eq!(store.epoch().expect("reads").number, 2);

@@ -1,4 +1,4 @@
-//! Databases whose bytes are not what was written: every call gives a value or an error, and none panics.
+//! Damaged databases: every call returns a value or an error, and no call panics.
 
 use std::fs;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ const DATABASE: &str = "evergrove.redb";
 const PAGE: usize = 4096;
 const ROWS: u64 = 60;
 
-/// A store of three epochs with a proven batch, after older ones were pruned. Gives the bytes of its database.
+/// A store of three epochs with a proven batch, after pruning older epochs. Returns the bytes of its database.
 fn sound(dir: &Path) -> Vec<u8> {
     let mut store = create(dir, None, 0..ROWS);
     with_prover(&store, &native(4), |prover| {
@@ -29,7 +29,7 @@ fn sound(dir: &Path) -> Vec<u8> {
     fs::read(dir.join(DATABASE)).expect("reads")
 }
 
-/// What happens to the bytes of a database.
+/// Damage to the bytes of a database.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     /// Every byte of a page gets another value.
@@ -56,7 +56,7 @@ impl Damage {
         let pages: Vec<usize> = (0..bytes.len() / PAGE).filter(filled).collect();
         let fills: [fn(u8) -> u8; 3] = [|_| 0, |_| 0xff, |b| 0xa5_u8.wrapping_sub(b)];
         let mut all: Vec<Self> = pages.iter().flat_map(|k| fills.map(|fill| Self::Page(*k, fill))).collect();
-        // The head of a page says what it is.
+        // The head of a page contains its type.
         let offsets =
             pages.iter().flat_map(|k| (0..24).step_by(3).chain((24..PAGE).step_by(509)).map(move |i| PAGE * k + i));
         all.extend(offsets.enumerate().map(|(n, at)| Self::Byte(at, [0x01, 0x80, 0xff][n % 3])));
@@ -66,7 +66,7 @@ impl Damage {
     }
 }
 
-/// Counts the calls that failed.
+/// Counts the failed calls.
 #[derive(Default)]
 struct Calls {
     failed: usize,
@@ -95,7 +95,7 @@ fn read_everything(dir: &Path) -> usize {
         }
         calls.note(view.opening(5));
         calls.note(view.for_each_row(|_, _| Ok(())));
-        // Another thread meets the same errors.
+        // Another thread gets the same errors.
         thread::scope(|s| {
             let read = s.spawn(|| (0..ROWS).filter(|i| view.row(*i).is_err()).count());
             calls.failed += read.join().expect("no panic on another thread");
@@ -113,17 +113,17 @@ fn write_everything(dir: &Path) -> usize {
     calls.note(store.apply(&set(&[(2, 22), (ROWS + 1, 1)])));
     calls.note(store.apply(&Changes { clear: vec![1], ..Changes::default() }));
     calls.note(store.drop_batch("b"));
-    // Without the compaction at its end, which redb repeats for ever on some damaged lists of free pages.
+    // A dry run has no compaction, which redb repeats for ever on some damaged lists of free pages.
     calls.note(store.prune(1, true));
     calls.note(store.epoch());
     drop(store);
     calls.failed
 }
 
-/// Makes these calls on a store with each damage from the `from`-th on. Gives the number of stores of which some call failed
-/// and that of all stores.
+/// Makes these calls on a store with each damage from number `from` on. Returns the number of stores with a failed
+/// call, and the number of all damages.
 fn survive(from: usize, call: fn(&Path) -> usize, mut now: impl FnMut(usize)) -> (usize, usize) {
-    // As a program around the library would: silent where the library catches a panic.
+    // Like a program around the library: silent if the library catches the panic.
     let shown = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if !in_database() {
@@ -149,13 +149,13 @@ fn reading_a_damaged_database_never_panics() {
     assert!(damaged > all / 4, "{damaged} of {all}");
 }
 
-/// The number of the first damage that a process of [`writing_a_damaged_database_never_panics`] takes.
+/// Number of the first damage for a process of [`writing_a_damaged_database_never_panics`].
 const FROM: &str = "EVERGROVE_DAMAGE_FROM";
-/// The file in which it says which one it has taken.
+/// The file to which it writes the number of its current damage.
 const AT: &str = "EVERGROVE_DAMAGE_AT";
 
-/// redb 4.4 itself aborts the process where a commit meets damage in its list of free pages: it panics there a second time
-/// while it unwinds. So the calls are made in processes of their own, and such an end is allowed for a few of the damages.
+/// redb 4.4 itself aborts the process if a commit meets damage in its list of free pages: it panics again while
+/// unwinding. So processes of their own make the calls, and an abort is allowed for a few of the damages.
 #[test]
 fn writing_a_damaged_database_never_panics() {
     if let (Ok(from), Ok(at)) = (std::env::var(FROM), std::env::var(AT)) {
@@ -191,6 +191,6 @@ fn a_panic_of_the_caller_is_not_the_databases() {
     let visit = || view.for_each_row(|_, _| panic!("inside {}", in_database()));
     let panic = catch_unwind(AssertUnwindSafe(visit)).expect_err("the panic of the caller goes through");
     assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("inside false"));
-    // Nor does it hurt the store.
+    // The store is not damaged either.
     assert_eq!(store.apply(&set(&[(1, 1)])).expect("changes").set, 1);
 }

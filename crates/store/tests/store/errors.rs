@@ -1,4 +1,4 @@
-//! Bad input and broken stores: each a clear error with its class, and nothing written.
+//! Bad input and broken stores. Each is a clear error with its class, and nothing is written.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use evergrove_verifier::{Commitment, Policy, Profile};
 
 const DATABASE: &str = "evergrove.redb";
 
-/// The error of a call that must fail, with its class.
+/// Checks that a call fails with this class and this text.
 fn refused<T: std::fmt::Debug>(outcome: Result<T, Error>, class: ErrorClass, text: &str) {
     let error = outcome.expect_err(text);
     assert!(error.to_string().contains(text), "{error:?} is to say {text:?}: {error}");
@@ -37,7 +37,7 @@ fn a_creation_that_fails_leaves_nothing() {
     let broken = [Ok((0, row(0))), Err("line 7: not a number".to_string())];
     refused(Store::create(&dir, &Schema::raw(), None, broken), usage, "line 7: not a number");
     assert!(!parent.path().join("a").exists(), "nothing is left");
-    // A directory that was there stays, with what is in it.
+    // A directory that existed before stays, with its content.
     fs::create_dir_all(dir.join("mine")).expect("makes directories");
     refused(try_create(&dir, Some(3), vec![(8, row(0))]), usage, "index 8 is outside the vector of 2^3 slots");
     assert_eq!(fs::read_dir(&dir).expect("exists").count(), 1, "nothing is left");
@@ -131,7 +131,7 @@ fn changes_that_are_refused_change_nothing() {
         (Changes { set: vec![(9, Row::Cells(vec![]))], ..none() }, "row 9: "),
     ];
     for (changes, text) in cases {
-        // A good change beside the bad one is not made either.
+        // A valid change beside the invalid one is not made either.
         let mut changes = changes;
         changes.set.push((100, row(7)));
         refused(store.apply(&changes), ErrorClass::Usage, text);
@@ -167,7 +167,7 @@ fn batches_that_are_refused_are_not_defined() {
         store.apply(&set(&[(2, 9)])).expect("changes");
         refused(prover.export("b"), ErrorClass::Usage, "its last proof is of epoch 1");
 
-        // Another profile: the same members, no proof yet.
+        // Another profile has the same members, but no proof yet.
         prover.prove("b").expect("proves");
         prover.define("b", &[1, 5], &choice(Profile::Paper)).expect("another profile");
         assert_eq!(store.batch("b").expect("reads").proven, None);
@@ -216,7 +216,7 @@ fn proofs_that_show_something_else_are_refused() {
     assert!(matches!(judge(&flipped, &commitment, None), Err(VerifyError::Proof(_))));
     let strict = verify(&proof, &commitment, None, &Policy::default(), &backends).expect_err("native is not accepted");
     assert!(matches!(strict, VerifyError::Policy(_)));
-    // What is too long for the policy is refused unread.
+    // A file that is too long for the policy is refused without reading it.
     let long = vec![0; MAX_SUCCINCT_BYTES + 1];
     let refused = verify(&long, &commitment, None, &Policy::default(), &backends).expect_err("is too long");
     assert!(matches!(refused, VerifyError::TooLong { found } if found == long.len()));

@@ -1,4 +1,4 @@
-//! A full disk: nothing is lost, reads still work, and the same process writes again once there is room.
+//! A full disk. Nothing is lost, reads still work, and the same process writes again once there is space.
 
 use crate::common::{choice, native, on, row, set, verify_batch, with_prover};
 use evergrove_commit::schema::Schema;
@@ -8,7 +8,7 @@ use evergrove_verifier::Profile;
 
 const ROWS: u64 = 600;
 
-/// A store on a disk with a proven batch, and `epochs` epochs after that.
+/// A store on a disk, with a proven batch and `epochs` further epochs.
 fn store(dir: &std::path::Path, disk: &Disk, epochs: u64) -> Store {
     let rows = (0..ROWS).map(|i| Ok::<_, Error>((i, row(i))));
     let store =
@@ -42,7 +42,7 @@ fn a_full_disk_refuses_changes_until_there_is_room() {
     assert!(error.is_full(), "{error:?}");
     assert_eq!(error.class(), ErrorClass::Io);
     assert!(store.has_failed());
-    // Who comes later is told the same.
+    // Later callers get the same error.
     assert!(store.apply(&set(&[(1, 1)])).expect_err("refused").is_full());
 
     for _ in 0..3 {
@@ -72,7 +72,7 @@ fn prune_works_on_a_full_disk() {
     assert!(fill(&store).is_full());
     drop(store);
 
-    // As a command does that is started on a full disk.
+    // As in a command that starts on a full disk.
     let options = on(&disk, &FaultyObjects::new());
     store = Store::open_with(dir.path(), &options).expect("opens");
     let epoch = store.epoch().expect("reads");

@@ -1,4 +1,4 @@
-//! A table from its creation through changes and proofs to pruning, with the native backend.
+//! A table from creation through changes and proofs to pruning, with the native backend.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ fn commits_proves_updates_and_verifies() {
         prover.define("night", &members, &choice(Profile::Paper)).expect("is the same batch");
         verify_batch(&store, &backends, "night").expect("verifies");
 
-        // Inside: one bucket, the merges above it and the wrap.
+        // A change inside the batch: one bucket, the merges above it, and the wrap.
         let old = (store.export("night").expect("is fresh"), store.commitment().expect("reads"));
         let inside = prover.update(&set(&[(5, 1000)])).expect("updates");
         let report = &inside.batches[0];
@@ -34,19 +34,19 @@ fn commits_proves_updates_and_verifies() {
         assert!(report.made < report.total / 2, "{} of {}", report.made, report.total);
         verify_batch(&store, &backends, "night").expect("verifies");
 
-        // The old proof is still a proof of the old commitment, and of no other.
+        // The old proof is still valid for the old commitment, and for no other.
         let now = store.commitment().expect("reads");
         verify(&old.0, &old.1, None, &lenient(), &backends).expect("the old commitment is the old proof's");
         let stale = verify(&old.0, &now, None, &lenient(), &backends).expect_err("is stale");
         assert!(matches!(stale, VerifyError::Policy(_)) && stale.class() == ErrorClass::Refused, "{stale}");
 
-        // Outside: the batch keeps its digest, its commitment changes.
+        // A change outside the batch: its digest stays, and its commitment changes.
         let outside = prover.update(&set(&[(1, 1001), (201, 1002)])).expect("updates");
         assert_eq!(outside.batches[0].canonical, report.canonical);
         assert_eq!(outside.epoch.after.filled, 201);
         verify_batch(&store, &backends, "night").expect("verifies");
 
-        // A slot joins that is filled in the same epoch, one leaves that is emptied in the same epoch.
+        // A slot that is filled in this epoch joins, and a slot that is emptied in this epoch leaves.
         let changes = Changes {
             set: vec![(230, row(7))],
             clear: vec![10],
@@ -58,7 +58,7 @@ fn commits_proves_updates_and_verifies() {
         assert_eq!((moved.batches[0].members, moved.epoch.cleared), (40, 1));
         verify_batch(&store, &backends, "night").expect("verifies");
 
-        // Growth crosses no class here: the top merge and the wrap are new.
+        // This growth stays in the height class: only the top merge and the wrap are new.
         let grow = Changes { grow: true, ..set(&[(300, 300)]) };
         let grown = prover.update(&grow).expect("grows");
         assert_eq!(grown.epoch.after.commitment.height, 9);
@@ -115,7 +115,7 @@ fn estimates_are_what_proving_makes() {
         let seconds = 10.0 + new.buckets as f64 + 2.0 * new.merges as f64 + 4.0 + 0.25 * new.total as f64;
         assert_eq!((new.seconds, new.memory_bytes), (seconds, 1 << 20));
         assert_eq!(new.disk_bytes, 1000 * new.to_make() as u64);
-        // Of the longest chain: a bucket, merges, the wrap.
+        // The longest chain: a bucket, merges and the wrap.
         let merges = (new.depth - 2) as f64;
         assert_eq!(new.parallel_seconds, 10.0 + 1.0 + 2.0 * merges + 4.0 + 0.25 * new.depth as f64);
         assert!(store.batches().expect("reads").is_empty(), "nothing is written");
@@ -216,7 +216,7 @@ fn an_empty_table_is_the_null_tree_and_can_be_filled() {
     assert_eq!(batch, Batch::build(&vector, &[9], 4).expect("a batch"));
 }
 
-/// The native backend of one profile, and how often it is made.
+/// The native backend of one profile, and a counter of how often it is made.
 fn counted(profile: Profile) -> (Backends, Arc<AtomicUsize>) {
     let backend = NativeBackend::new(profile, HeightClass::H27).with_capacity(4);
     let made = Arc::new(AtomicUsize::new(0));
@@ -256,7 +256,7 @@ fn a_backend_is_made_when_a_proof_is() {
     assert_eq!(prove(0), 0);
     assert_eq!(run(&|prover| assert!(prover.refresh().expect("is fresh").is_empty())), 0);
 
-    // A final proof that is not what was noted is looked into, and made anew.
+    // A final proof that differs from the record is checked and made again.
     let key = store.batch("b").expect("is there").proven.expect("is proven").key;
     let path = dir.path().join("objects/proofs").join(key.to_string());
     let mut bytes = std::fs::read(&path).expect("reads");
@@ -281,7 +281,7 @@ fn what_became_of_a_request_is_kept_with_its_epoch() {
         let outcome = store.request(key).expect("reads").expect("is kept");
         assert_eq!(outcome, Outcome { epoch: report.after, digest: [3; 32], changes: 1 });
     }
-    // Nothing of an epoch that is refused stays.
+    // Nothing of a refused epoch is kept.
     let refused = store.apply(&with(&["m", "k"], set(&[(6, 1)]))).expect_err("was made");
     assert!(
         matches!(&refused, Error::Repeated(key) if key == "k") && refused.class() == ErrorClass::Usage,

@@ -1,4 +1,4 @@
-//! The store: its life, its failures, its schemes and its work elsewhere.
+//! The store: its life cycle, failures, schemes, and work on other machines.
 
 mod apps;
 mod backup;

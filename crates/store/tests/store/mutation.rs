@@ -1,4 +1,5 @@
-//! Damaged and arbitrary bytes as payloads: no panic, one encoding per value, and no work that ends in a proof of something else.
+//! Damaged and arbitrary bytes as payloads. They never cause a panic, a value has only one encoding, and no payload
+//! ends in a proof of another statement.
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
@@ -15,7 +16,7 @@ use evergrove_store::{Prover, proof_key};
 use evergrove_verifier::{BatchProof, Profile, Scheme};
 use proptest::prelude::*;
 
-/// An engine that keeps the payloads.
+/// An engine that only collects the payloads.
 #[derive(Default)]
 struct Keeping(Mutex<Vec<Job>>);
 
@@ -57,7 +58,7 @@ fn worker() -> ProofWork {
     ProofWork::new(make, Cancel::new())
 }
 
-/// Replaces, inserts, removes, repeats or cuts a few bytes.
+/// Changes, inserts, removes, repeats or cuts a few bytes.
 fn mutated(bytes: &[u8], edits: &[(u8, u32, u8)]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for &(what, at, byte) in edits {
@@ -81,7 +82,7 @@ proptest! {
         let bytes = mutated(&job.payload, &edits);
         let Ok(payload) = Payload::decode(&bytes) else { return Ok(()) };
         prop_assert_eq!(&payload.encode(), &bytes);
-        // Under its own key, work on it is refused, or ends in a proof of what it states.
+        // Under its own key, the payload is refused, or its proof has its statement.
         let stated = payload.stated;
         let key = proof_key(&payload.backend, stated.kind, &stated.statement);
         let made = worker().execute(&Job { key, payload: bytes.clone(), ..job.clone() }, &[]);
@@ -89,7 +90,7 @@ proptest! {
             let made = BatchProof::decode(&made).expect("a proof file");
             prop_assert_eq!((made.kind, made.statement), (stated.kind, stated.statement));
         }
-        // Under the key of the job it was made from, it has to state the same.
+        // Under the key of the original job, it must have the same statement.
         if key != job.key {
             let input: Arc<[u8]> = bytes.clone().into();
             let refused = worker().execute(&Job { payload: bytes, ..job.clone() }, &[input]);

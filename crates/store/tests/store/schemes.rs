@@ -1,4 +1,4 @@
-//! The paper's scheme beside ours in one store, with the native backends.
+//! The paper's scheme and ours in one store, with the native backends.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use evergrove_commit::NativeBackend;
 use evergrove_store::{Backends, Changes, Store, VerifyError, verify};
 use evergrove_verifier::{HeightClass, PolicyError, Profile, Scheme};
 
-/// q of the paper's scheme here.
+/// The parameter q of the paper's scheme.
 const Q: u8 = 2;
 
 fn both(capacity: usize) -> Backends {
@@ -48,11 +48,11 @@ fn a_batch_of_the_papers_scheme_lives_beside_ours() {
         let (ours, theirs) = (prover.prove("ours").expect("proves"), prover.prove("theirs").expect("proves"));
         assert_eq!((ours.made, theirs.made), (2, estimate.to_make()));
         assert_eq!(ours.canonical, theirs.canonical);
-        // Blocks 0, 12, 25, 37 of height 2, the nodes above them up to height 8, the wrap.
+        // Blocks 0, 12, 25 and 37 of height 2, the nodes above them up to height 8, and the wrap.
         assert_eq!((theirs.buckets, theirs.merges), (4, 4 + 4 + 4 + 3 + 2 + 1));
         check(&store, &backends, "theirs");
 
-        // One path, in a block with a member; then as far as the nodes with members reach.
+        // In a block with a member, the whole path. Elsewhere, only the nodes of the path that have members below them.
         for (slot, of_theirs) in [(50, 8), (53, 7), (255, 3)] {
             let changed = prover.update(&set(&[(slot, 1000 + slot)])).expect("updates");
             let made: Vec<_> = changed.batches.iter().map(|b| (b.name.as_str(), b.made)).collect();
@@ -73,7 +73,7 @@ fn a_batch_of_the_papers_scheme_lives_beside_ours() {
     let report = store.doctor(&backends).expect("reads");
     assert!(report.findings.is_empty() && report.unverified == 0, "{report:?}");
 
-    // The scheme is kept with the batch.
+    // The store keeps the scheme with the batch.
     drop(store);
     let store = Store::open(dir.path()).expect("a store");
     let schemes: Vec<_> = store
@@ -85,7 +85,7 @@ fn a_batch_of_the_papers_scheme_lives_beside_ours() {
     assert_eq!(schemes, [("ours".into(), Scheme::Evergrove, 4), ("theirs".into(), Scheme::RecklePaper, 1 << Q)]);
     with_prover(&store, &backends, |prover| {
         assert_eq!(prover.prove("theirs").expect("is fresh").made, 0);
-        // A batch changes its scheme only when that is asked for.
+        // A batch changes its scheme only on request.
         let members = store.members("theirs").expect("a batch");
         prover.define("theirs", &members, &choice(Profile::Paper)).expect("the same members");
         assert!(prover.prove("theirs").expect("proves").made > 0);

@@ -1,4 +1,4 @@
-//! Random sequences of changes, the store opened anew in between, end where a rebuild from scratch does.
+//! Random sequences of changes, with the store reopened in between, give the same result as a rebuild from scratch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const CAPACITY: usize = 3;
 
-/// What the store should hold.
+/// The expected content of the store.
 struct Model {
     height: u8,
     slots: BTreeMap<u64, u64>,
@@ -19,7 +19,7 @@ struct Model {
 }
 
 impl Model {
-    /// Random changes that fit, made in the model too.
+    /// Random valid changes, which the model makes too.
     fn change(&mut self, rng: &mut Rng) -> Changes {
         let mut changes = Changes::default();
         let mut touched = BTreeSet::new();
@@ -55,7 +55,7 @@ impl Model {
         changes
     }
 
-    /// The tree and the batch from scratch, in memory.
+    /// The tree and the batch, built from scratch in memory.
     fn rebuild(&self) -> (Vector<MemoryStore>, Batch) {
         let mut vector = Vector::new(self.height, MemoryStore::new()).expect("a height");
         let slots: Vec<_> = self.slots.iter().map(|(i, x)| (*i, Some(value(*x)))).collect();
@@ -86,7 +86,7 @@ proptest! {
         for round in 0..8u64 {
             let changes = model.change(&mut rng);
             with_prover(&store, &backends, |prover| {
-                // Now and then the proofs fall behind by an epoch, or are made one by one.
+                // Sometimes the proofs fall behind by an epoch.
                 match rng.below(3) {
                     0 => drop(store.apply(&changes).expect("applies")),
                     _ => drop(prover.update(&changes).expect("updates")),

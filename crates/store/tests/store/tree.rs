@@ -1,4 +1,4 @@
-//! What is shown of proofs and of epochs.
+//! Trees of proofs, and differences of epochs.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ fn the_tree_is_the_plan_and_says_what_is_stored() {
         assert_eq!((report.made, report.total), (tree.total, tree.total));
         assert_eq!(open(&prover.tree("b", 1000).expect("a tree")), BTreeSet::new());
 
-        // What a refresh would make is what is not stored: a path.
+        // The missing proofs are those that a refresh makes: a path.
         store.apply(&set(&[(3, 1000)])).expect("changes");
         let tree = prover.tree("b", 1000).expect("a tree");
         let path: Vec<_> = std::iter::successors(Some(0), |number| tree.nodes[*number].parent).collect();
@@ -54,7 +54,7 @@ fn views_say_where_they_differ() {
     let dir = tempfile::tempdir().expect("a directory");
     let store = create(dir.path(), None, 0..100);
     store.apply(&Changes { clear: vec![99], ..set(&[(3, 1000), (64, 7)]) }).expect("changes");
-    // The same value again is no change of the slot.
+    // Setting the same value again does not change a slot.
     store.apply(&set(&[(3, 1000), (5, 1)])).expect("changes");
     let view = |epoch| store.view_at(epoch).expect("is kept");
     let changed = |now, then, most| view(now).changed(&view(then), most).expect("reads");

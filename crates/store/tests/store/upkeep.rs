@@ -1,4 +1,4 @@
-//! Pruning keeps what is needed; doctor finds what is wrong.
+//! Pruning keeps what is needed, and doctor finds damage.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn prune_keeps_what_is_needed() {
         for round in 0..5 {
             prover.update(&set(&[(9 * round, 1000 + round), (1 + round, 2000)])).expect("updates");
         }
-        // One batch stays behind: its old proof is kept, and so is what the next refresh can use.
+        // One batch becomes stale. Its old proof is kept, and so are the proofs that its next refresh can use.
         prover.update(&Changes { clear: vec![499], ..Changes::default() }).expect("updates");
         store.apply(&set(&[(2, 3000)])).expect("changes");
         prover.prove("paper").expect("proves");
@@ -44,7 +44,7 @@ fn prune_keeps_what_is_needed() {
     assert!(matches!(store.view_at(6), Err(Error::UnknownEpoch { oldest: 7, .. })));
     assert!(matches!(store.prune(0, false), Err(Error::KeepNothing)));
 
-    // The fresh batch is still fresh, the stale one makes as few proofs as before.
+    // The fresh batch is still fresh. The stale batch makes as few proofs as without pruning.
     verify_batch(&store, &backends, "paper").expect("verifies");
     let old = store.batch("proven").expect("reads").proven.expect("was proven");
     assert_eq!(old.epoch, 7);
@@ -117,7 +117,7 @@ fn doctor_finds_damaged_proofs_and_prove_makes_them_anew() {
         assert_eq!((report.made, report.damaged), (1, 1));
     });
     verify_batch(&store, &backends, "b").expect("verifies");
-    // A store that is open to read keeps all.
+    // A store that is open for reading keeps everything.
     drop(store);
     let mut read = Store::open_to_read(dir.path()).expect("opens");
     assert!(matches!(read.prune(9, false), Err(Error::ReadOnly(_))) && staged.exists());
@@ -162,7 +162,7 @@ fn doctor_finds_damage_in_the_tree() {
         ("is not the hash of its children", &|w| {
             let mut table = w.open_table(pages).expect("opens");
             let mut bytes = table.get((0, 0, 1)).expect("reads").expect("is there").value().to_vec();
-            // An element of the second digest: bitmap, digest, then its lowest byte.
+            // An element of the second digest: after the bitmap and the first digest, its lowest byte.
             bytes[64] ^= 1;
             table.insert((0, 0, 1), bytes.as_slice()).expect("inserts");
         }),
@@ -196,7 +196,7 @@ fn a_proof_of_any_length_heals() {
         fs::read_dir(place).expect("a directory").map(|entry| entry.expect("an entry").path()).collect();
     for length in [0, 1 << 20, (64 << 20) + 1, 1 << 33] {
         for file in &files {
-            // It takes no space.
+            // A sparse file, which uses no space.
             fs::File::options().write(true).open(file).and_then(|file| file.set_len(length)).expect("another length");
         }
         let found = store.doctor(&backends).expect("looks").findings.len();

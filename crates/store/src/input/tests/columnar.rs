@@ -112,7 +112,7 @@ fn types_of_parquet_are_types_of_columns() {
         column::<Int64Type>(g, &[-1, 1_500], None);
         column::<Int64Type>(g, &[-1, 1], None);
         let mut old = Int96::new();
-        // The last microsecond of 1969, and midnight of 0001-01-01, which 64 bits of nanoseconds do not reach.
+        // The last microsecond of 1969, and midnight of 0001-01-01, which 64 bits of nanoseconds cannot express.
         let nanos = 86_400_000_000_000u64 - 1000;
         old.set_data(nanos as u32, (nanos >> 32) as u32, 2_440_587);
         let mut first = Int96::new();
@@ -159,7 +159,7 @@ fn types_of_parquet_are_types_of_columns() {
         ]
     );
 
-    // A schema with the integers and bytes of the file reads them as before.
+    // A schema with integers and bytes reads the integers and bytes of the file.
     let columns = [("day", "unsigned"), ("ms", "signed"), ("id", "bytes")];
     let columns =
         columns.map(|(name, kind)| Column { nullable: name == "day", ..Column::new(name, kind.parse().unwrap()) });
@@ -182,7 +182,7 @@ fn parts_of_a_microsecond_are_refused() {
     assert_eq!(problem.remedy(), "round it to microseconds, or give column \"at\" the type signed in the schema");
 }
 
-/// Words are taken as strings, and numbers also as numbers; bytes that are not text are refused.
+/// Words are read from strings, and numbers from numbers too. Bytes that are not text are refused.
 #[test]
 fn parquet_columns_become_words() {
     let dir = TempDir::new().unwrap();
@@ -296,7 +296,7 @@ proptest! {
     }
 }
 
-/// The row with a name that is UTF-8.
+/// The row with its name as UTF-8.
 fn with_text(row: Row) -> Row {
     let Row::Cells(mut cells) = row else { return row };
     if let Some(Cell::Bytes(name)) = cells.first_mut() {

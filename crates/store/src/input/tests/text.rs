@@ -1,4 +1,4 @@
-//! Texts as people have them: quotes, separators, nulls, truth values, gzip, streams.
+//! Texts as people write them: quotes, separators, nulls, truth values, gzip, streams.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ fn csv(text: &str) -> Result<(Schema, Vec<(u64, Row)>), InputError> {
     infer("t.csv", text, IndexSource::RowOrder)
 }
 
-/// The cells of a file as the text that csv would have.
+/// The cells of a file, as csv text.
 fn texts((schema, rows): &(Schema, Vec<(u64, Row)>)) -> Vec<Vec<String>> {
     let text = |row: &Row| schema.format_row(row).iter().map(|t| String::from_utf8_lossy(t).into_owned()).collect();
     rows.iter().map(|(_, row)| text(row)).collect()
@@ -33,7 +33,7 @@ fn quotes_are_those_of_rfc_4180() {
         message(infer("t.tsv", "a\tb\n1\t\"x\"y\n", IndexSource::RowOrder)),
         format!("t.tsv, line 2: {}", behind.replace("csv", "tsv"))
     );
-    // Lines count where cells have ends of lines, and empty ones do.
+    // Line numbers count the line ends in cells, and empty lines.
     assert_eq!(
         message(csv("a,b\r\n\"1\r\n2\",\"x\n\"\r\n\r\n5\r\n")),
         "t.csv, line 6: malformed csv: 1 fields, the header has 2"
@@ -74,7 +74,7 @@ fn texts_stand_for_null_where_null_may_be() {
         Row::Cells(vec![n.map_or(Cell::Null, Cell::Unsigned), t.map_or(Cell::Null, |t| Cell::Bytes(t.into()))])
     };
     assert_eq!(cells, [row(Some(1), None), row(None, Some("x")), row(None, None)]);
-    // Namibia is not null in a column without nulls, and a number is needed in one of numbers.
+    // `NA` is not null in a column without nulls, and not a number in a column of numbers.
     let columns = vec![Column::new("n", ColumnType::Unsigned).nullable(), Column::new("t", ColumnType::Bytes)];
     let table = Table::of(source.clone(), Format::Csv, IndexSource::RowOrder, Schema::new(columns).unwrap());
     assert_eq!(table.rows().unwrap().next().unwrap().unwrap().1, row(Some(1), Some("NA")));
@@ -122,13 +122,13 @@ fn compressed_files_and_streams_are_read_as_what_is_in_them() {
     for name in ["t.csv.gz", "t.csv"] {
         assert_eq!(read(name, &gz).unwrap(), rows);
     }
-    // Two members are one file.
+    // A gzip file may have several members.
     let (first, second) = text.as_bytes().split_at(20);
     assert_eq!(read("t.csv.gz", &[packed(first), packed(second)].concat()).unwrap(), rows);
     assert_eq!(infer("t.csv.gz", &gz, IndexSource::RowOrder).unwrap().1, rows);
     let lines = "{\"name\":\"Ann\",\"age\":null,\"balance\":1.5}\n{\"name\":\"Bob\",\"age\":41,\"balance\":-0.25}\n";
     assert_eq!(read("t.jsonl.gz", &packed(lines.as_bytes())).unwrap(), rows);
-    // A byte order mark in front of the first line.
+    // A byte order mark is allowed before the first line only.
     assert_eq!(read("t.jsonl", format!("\u{feff}{lines}").as_bytes()).unwrap(), rows);
     assert!(read("t.jsonl", lines.replace("\n{", "\n\u{feff}{").as_bytes()).is_err());
     let values: Vec<u8> = (1..=8u64).flat_map(u64::to_le_bytes).collect();
@@ -152,7 +152,7 @@ fn compressed_files_and_streams_are_read_as_what_is_in_them() {
     assert!(e.unwrap_err().to_string().starts_with("stdin, line 2: "));
 }
 
-/// What is read strictly is what the crate `csv` reads, which is not strict.
+/// Every text that our strict reader accepts is read in the same way by the crate `csv`, which is not strict.
 #[test]
 fn strict_texts_are_read_as_by_others() {
     let mut state = 7u64;

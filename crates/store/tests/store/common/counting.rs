@@ -1,4 +1,4 @@
-//! An application without circuits: it counts rows.
+//! An application without circuits, which counts rows.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use evergrove_primitives::Goldilocks;
 use evergrove_store::Backends;
 use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 
-/// The application: number of rows, and the sum of their first elements, which open their values.
+/// The application: the number of rows, and the sum of the first elements of their values.
 pub fn app() -> AppSpec {
     AppSpec { name: "count".into(), parameters: vec![1, 0, 2] }
 }
 
-/// Native proofs of the digests, and the output in front of them.
+/// Native proofs of the digests, with the output in front of them.
 pub struct Counting {
     spec: BackendSpec,
     digests: NativeBackend,
@@ -90,8 +90,7 @@ impl RecursionBackend for Counting {
     }
 }
 
-/// The native backends with buckets of 4 leaves, and beside them those that count, over chosen rows and over
-/// blocks of 8.
+/// The native backends with buckets of 4 leaves, and the counting backends over chosen rows and over blocks of 8.
 pub fn backends() -> Backends {
     let mut backends = super::native(4);
     for class in HeightClass::ALL {
@@ -105,7 +104,7 @@ pub fn backends() -> Backends {
     backends
 }
 
-/// The backend that counts, in a scheme.
+/// The counting backend in a scheme.
 pub fn choice(scheme: Scheme) -> BackendChoice {
     BackendChoice::new("counting", Profile::Paper).with_app(scheme, app())
 }

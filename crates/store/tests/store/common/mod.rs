@@ -1,4 +1,4 @@
-//! A store with small buckets, for the tests.
+//! A store with small buckets, and helpers for tests.
 #![allow(dead_code, unreachable_pub)]
 
 pub mod counting;
@@ -38,7 +38,7 @@ impl DatabaseFile for OnDisk {
     }
 }
 
-/// Options that keep the database on `disk`. Stands a file in the database's place, as the real thing would.
+/// Options that keep the database on `disk`. Also creates a file in the database's place, as a real database does.
 pub fn on(disk: &Disk, objects: &FaultyObjects) -> Options {
     let disk = disk.clone();
     let open = move |path: &Path| -> io::Result<Box<dyn DatabaseFile>> {
@@ -64,12 +64,12 @@ pub fn choice(profile: Profile) -> BackendChoice {
     BackendChoice::new("native", profile)
 }
 
-/// A raw row that depends on `x` alone.
+/// A raw row that depends only on `x`.
 pub fn row(x: u64) -> Row {
     Row::Raw(value(x))
 }
 
-/// A store of raw rows: slot i holds `row(i)`.
+/// A store of raw rows, with `row(i)` in slot i.
 pub fn create(dir: &Path, height: Option<u8>, indices: impl IntoIterator<Item = u64>) -> Store {
     let rows = indices.into_iter().map(|i| Ok::<_, Error>((i, row(i))));
     Store::create(dir, &Schema::raw(), height, rows).expect("a new store")
