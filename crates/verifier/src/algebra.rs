@@ -99,36 +99,47 @@ pub struct Ground;
 impl Algebra for Ground {
     type V = Goldilocks;
 
+    #[inline]
     fn zero(&mut self) -> Goldilocks {
         Goldilocks::ZERO
     }
+    #[inline]
     fn one(&mut self) -> Goldilocks {
         Goldilocks::ONE
     }
+    #[inline]
     fn combine(&mut self, [q0, q1, q2]: [Goldilocks; 3], a: Goldilocks, b: Goldilocks, c: Goldilocks) -> Goldilocks {
         q0 * a * b + q1 * a + q2 * c
     }
+    #[inline]
     fn dot(&mut self, coefficients: &[Goldilocks], values: &[Goldilocks]) -> Goldilocks {
-        coefficients.iter().zip(values).map(|(&k, &v)| k * v).sum()
+        Goldilocks::inner_product(coefficients, values)
     }
+    #[inline]
     fn add(&mut self, a: Goldilocks, b: Goldilocks) -> Goldilocks {
         a + b
     }
+    #[inline]
     fn sub(&mut self, a: Goldilocks, b: Goldilocks) -> Goldilocks {
         a - b
     }
+    #[inline]
     fn mul(&mut self, a: Goldilocks, b: Goldilocks) -> Goldilocks {
         a * b
     }
+    #[inline]
     fn mul_add(&mut self, a: Goldilocks, b: Goldilocks, c: Goldilocks) -> Goldilocks {
         a * b + c
     }
+    #[inline]
     fn scale(&mut self, k: Goldilocks, a: Goldilocks) -> Goldilocks {
         k * a
     }
+    #[inline]
     fn add_scaled(&mut self, a: Goldilocks, k: Goldilocks, b: Goldilocks) -> Goldilocks {
         a + k * b
     }
+    #[inline]
     fn boolean(&mut self, a: Goldilocks) -> Goldilocks {
         a * a - a
     }

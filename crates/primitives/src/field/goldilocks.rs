@@ -49,6 +49,7 @@ impl Goldilocks {
     ///
     /// # Panics
     /// If `x >= p`. Use this for constants, and [`Goldilocks::from_canonical`] for data.
+    #[inline]
     pub const fn new(x: u64) -> Self {
         assert!(x < Self::ORDER, "not a canonical field element");
         Self(x)
@@ -91,9 +92,20 @@ impl Goldilocks {
     }
 
     /// Plonky2's root of unity of order 2^`log_order`, `None` above order 2^32. That of order 2^k, k <= 6, is 2^(192 / 2^k).
+    #[inline]
     pub fn root_of_unity(log_order: u32) -> Option<Self> {
-        let squarings = Self::TWO_ADICITY.checked_sub(log_order)?;
-        Some((0..squarings).fold(Self::TWO_ADIC_GENERATOR, |root, _| root * root))
+        /// By the logarithm of the order.
+        const ROOTS: [Goldilocks; 33] = {
+            let mut roots = [Goldilocks::TWO_ADIC_GENERATOR; 33];
+            let mut i = 32;
+            while i > 0 {
+                let root = roots[i].0 as u128;
+                roots[i - 1] = Goldilocks((root * root % Goldilocks::ORDER as u128) as u64);
+                i -= 1;
+            }
+            roots
+        };
+        ROOTS.get(log_order as usize).copied()
     }
 
     /// The sum of N <= 8 products, reduced once.
@@ -113,6 +125,20 @@ impl Goldilocks {
             difference = difference.wrapping_add(Self::ORDER);
         }
         Self(difference)
+    }
+
+    /// The sum of the products a_i b_i of two slices, reduced once. Elements beyond the shorter slice do not count.
+    #[inline]
+    pub fn inner_product(a: &[Self], b: &[Self]) -> Self {
+        // The low and the high words of the products: fewer than 2^64 products fit.
+        let (mut low, mut high) = (0u128, 0u128);
+        for (a, b) in a.iter().zip(b) {
+            let product = wide(a.0, b.0);
+            low += u128::from(product as u64);
+            high += product >> 64;
+        }
+        let high = partial_reduce(high + (low >> 64));
+        Self::reduce(partial_reduce(u128::from(high) << 64 | u128::from(low as u64)))
     }
 
     /// The multiplicative inverse, `None` for zero.
@@ -293,6 +319,7 @@ mod tests {
             a[7] = Goldilocks(((p - low % p + last as u128) % p) as u64);
             let expected = (0..8).fold(0, |sum, i| (sum + a[i].0 as u128 * b[i].0 as u128 % p) % p);
             assert_eq!(Goldilocks::dot(a, b).0 as u128, expected, "{last}");
+            assert_eq!(Goldilocks::inner_product(&a, &b).0 as u128, expected, "{last}");
         }
     }
 

@@ -33,7 +33,7 @@ use alloc::vec::Vec;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_primitives::hash::poseidon::{WIDTH, is_full, matrix, round_constants};
+use evergrove_primitives::hash::poseidon::{ROUNDS, WIDTH, is_full, matrix, round_constants};
 
 use super::{NODE, PUBLIC, Port, Row, TUPLE, WIRE, WORD, place};
 use crate::algebra::Algebra;
@@ -81,54 +81,93 @@ pub const PORTS: usize = 8;
 /// Fixed columns.
 pub const FIXED: usize = NUMBERS + PORTS;
 
+/// The MDS matrix, and its negative.
+const MATRIX: [[[Goldilocks; WIDTH]; WIDTH]; 2] = {
+    let matrix = matrix();
+    let mut signed = [[[Goldilocks::ZERO; WIDTH]; WIDTH]; 2];
+    let mut i = 0;
+    while i < WIDTH * WIDTH {
+        let entry = matrix[i / WIDTH][i % WIDTH];
+        signed[0][i / WIDTH][i % WIDTH] = Goldilocks::new(entry);
+        signed[1][i / WIDTH][i % WIDTH] = Goldilocks::new((Goldilocks::ORDER - entry) % Goldilocks::ORDER);
+        i += 1;
+    }
+    signed
+};
+
+/// What is added to the result of each round's matrix: the constants of the next round, and those of earlier rounds for words
+/// that no S-box has read since. The last line has no next round.
+const ADDED: [[Goldilocks; WIDTH]; ROUNDS] = {
+    const P: u128 = Goldilocks::ORDER as u128;
+    let (matrix, rounds) = (matrix(), round_constants());
+    let mut added = [[Goldilocks::ZERO; WIDTH]; ROUNDS];
+    let mut constants = [0u128; WIDTH];
+    let mut round = 0;
+    while round < ROUNDS {
+        let mut j = 0;
+        while j < if is_full(round) { WIDTH } else { 1 } {
+            constants[j] = 0;
+            j += 1;
+        }
+        let mut sums = [0u128; WIDTH];
+        let mut i = 0;
+        while i < WIDTH {
+            if round + 1 < ROUNDS {
+                sums[i] = rounds[round + 1][i] as u128;
+            }
+            let mut j = 0;
+            while j < WIDTH {
+                sums[i] = (sums[i] + matrix[i][j] as u128 * constants[j]) % P;
+                j += 1;
+            }
+            added[round][i] = Goldilocks::new((sums[i] % P) as u64);
+            i += 1;
+        }
+        constants = sums;
+        round += 1;
+    }
+    added
+};
+
 /// The rounds of a permutation: columns of S-boxes, then the first `outputs` words of the result.
 pub(super) fn rounds<A: Algebra>(f: &mut A, columns: &[A::V], outputs: usize, out: &mut Vec<A::V>) {
     let one = f.one();
-    let matrix = matrix();
-    let rounds = round_constants();
-    // The state before the S-boxes.
+    // The state before the S-boxes. Words that no S-box reads are kept without their added constants.
     let mut state = [f.zero(); WIDTH];
     for (i, word) in state.iter_mut().enumerate() {
-        *word = f.add_scaled(columns[i], Goldilocks::new(rounds[0][i]), one);
+        *word = f.add_scaled(columns[i], Goldilocks::new(round_constants()[0][i]), one);
     }
-    // Words that no S-box reads are kept without their added constants.
-    let mut constants = [Goldilocks::ZERO; WIDTH];
+    let [matrix, negative] = &MATRIX;
     let mut column = WIDTH;
-    for round in 0..rounds.len() {
-        let boxes = if is_full(round) { WIDTH } else { 1 };
-        for word in &mut state[..boxes] {
+    for (round, added) in ADDED.iter().enumerate() {
+        for word in &mut state[..if is_full(round) { WIDTH } else { 1 }] {
             let square = f.mul(*word, *word);
             let cube = f.mul(square, *word);
             let sixth = f.mul(cube, cube);
             *word = f.mul(sixth, *word);
         }
-        constants[..boxes].fill(Goldilocks::ZERO);
-        let (next, read) = match rounds.get(round + 1) {
-            Some(next) => (next.map(Goldilocks::new), if is_full(round + 1) { WIDTH } else { 1 }),
-            None => ([Goldilocks::ZERO; WIDTH], outputs),
+        let last = round + 1 == ROUNDS;
+        let read = match last {
+            true => outputs,
+            false if is_full(round + 1) => WIDTH,
+            false => 1,
         };
         let before = state;
-        let mut added = next;
-        for (i, line) in matrix.iter().enumerate() {
-            let line = line.map(Goldilocks::new);
-            added[i] += line.iter().zip(&constants).map(|(&m, &c)| m * c).sum::<Goldilocks>();
+        for i in 0..WIDTH {
             if i < read {
                 // The column minus the linear form: 0.
                 let mut coefficients = [Goldilocks::ONE; WIDTH + 2];
                 let mut values = [columns[column]; WIDTH + 2];
-                for j in 0..WIDTH {
-                    coefficients[j] = -line[j];
-                    values[j] = before[j];
-                }
+                coefficients[..WIDTH].copy_from_slice(&negative[i]);
+                values[..WIDTH].copy_from_slice(&before);
                 (coefficients[WIDTH], values[WIDTH]) = (-added[i], one);
                 out.push(f.dot(&coefficients, &values));
                 state[i] = columns[column];
                 column += 1;
-            } else if round + 1 < rounds.len() {
-                state[i] = f.dot(&line, &before);
+            } else if !last {
+                state[i] = f.dot(&matrix[i], &before);
             }
         }
-        constants = added;
     }
     debug_assert_eq!(column, SBOXES + outputs);
 }

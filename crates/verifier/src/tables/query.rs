@@ -139,7 +139,12 @@ pub fn weight<K: Extension>(index: u64, r: &[K]) -> K {
 
 /// The point of the domain at an index.
 pub fn point(index: u64) -> Goldilocks {
-    (0..u64::BITS as usize).filter(|j| index >> j & 1 == 1).map(root).product()
+    let (mut point, mut left) = (Goldilocks::ONE, index);
+    while left != 0 {
+        point *= root(left.trailing_zeros() as usize);
+        left &= left - 1;
+    }
+    point
 }
 
 /// The factor of bit j of an index: the root of unity of order 2^(j + 1).
