@@ -254,7 +254,7 @@ fn seven<const I: usize>(x: &[Goldilocks]) -> Goldilocks {
     Goldilocks::new(x[0].as_u64() >> I & 0x7f)
 }
 
-/// The words of Keccak's message, for a row of so many pairs of halves: for each word its first pair, and how many
+/// The words of Keccak's message, for a row of this many pairs of halves: for each word its first pair, and how many
 /// pairs of the row it has. Padding may follow the pairs.
 ///
 /// A block has 17 pairs, so the words of the second block start at the second pair of a word of the row.

@@ -71,7 +71,7 @@ pub(super) enum Step {
     },
     /// The earlier proof itself.
     Base,
-    /// A join with the earlier proof, of which the open edges are a part.
+    /// A join with the earlier proof. The open edges are a part of the edges that it shows.
     Sublist([usize; 2]),
 }
 

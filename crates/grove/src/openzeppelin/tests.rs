@@ -69,8 +69,8 @@ fn words_are_values_of_their_types() {
         let mut cases = vec![zeros, ones, any];
         for base in [zeros, ones, any] {
             for i in edges {
-                // One changed byte; all bytes on one side of position i set; the same with the first bit of byte i
-                // flipped.
+                // One changed byte; all bytes before position i filled, or all bytes from it on; the former with the
+                // first bit of byte i flipped.
                 let mut one = base;
                 one[i] ^= if i % 2 == 0 { 0x80 } else { 0x01 };
                 for fill in [0, 0xff] {
