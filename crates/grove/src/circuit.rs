@@ -47,7 +47,7 @@ const FREE_TAG: Goldilocks = Goldilocks::new(0x6672_6565);
 /// The tag of inner nodes.
 pub(crate) const NODE_TAG: Goldilocks = ZERO;
 
-/// The size of the circuits, beside their parameters.
+/// The size of the circuits: what they depend on in addition to their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// H: positions are below 2^H.

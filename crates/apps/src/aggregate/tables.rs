@@ -8,8 +8,8 @@
 //! of numbers, for each comparison and for each least or greatest number, and some operations. Sums are added in limbs
 //! of 21 bits without carries, and converted to the limbs of outputs once per bucket.
 //!
-//! **No wraps.** Numbers and their limbs show that they are below 2^63. A difference of two numbers may be any element
-//! of F, so a comparison checks the highest limbs as well ([`at_least`]).
+//! **No wraps.** By their limbs, numbers are below 2^63. A difference of two numbers may be any element of F, so a
+//! comparison checks the highest limbs as well ([`at_least`]).
 
 use std::collections::HashMap;
 
@@ -531,7 +531,7 @@ fn least(b: &mut dyn Arithmetic, rows: &[(Base, Base)], count: Base) -> Vec<Base
     let zero = b.zero();
     let mut product = b.one();
     for &(x, top) in rows {
-        // As in [`at_least`], but without a bit.
+        // As in `at_least`, but without a bit.
         let difference = b.sub(x, named.x);
         let highest = Number::new(b, difference).top();
         let tops = b.sub(top, named.top());
