@@ -1,7 +1,7 @@
 //! The applications that a program knows by name.
 //!
-//! A [`Catalog`] makes an application of what a store keeps of it: a name and parameters. Programs add [`Kind`]s of their own to the
-//! [standard](Catalog::standard) ones, and give the catalog to whatever opens stores.
+//! A [`Catalog`] builds an application from its name and parameters, as a store keeps them. Programs add [`Kind`]s of
+//! their own to the [standard](Catalog::standard) ones, and pass the catalog to everything that opens stores.
 
 mod standard;
 
@@ -20,7 +20,7 @@ use crate::{MapReduce, family_on_tables};
 /// The name of digest translation, which is not a Map/Reduce application.
 const TRANSLATION: &str = DigestTranslation::NAME;
 
-/// A kind of Map/Reduce applications: one for each value of their parameters.
+/// A kind of Map/Reduce applications, with one application for each value of the parameters.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,24 +52,24 @@ const TRANSLATION: &str = DigestTranslation::NAME;
 /// assert_eq!(taken, CatalogError::Taken("tally".into()));
 /// ```
 pub trait Kind: Send + Sync {
-    /// The name of its applications: 1 to 32 of `a-z`, `0-9`, `-` and `_`.
+    /// The name of its applications: 1 to 32 characters of `a-z`, `0-9`, `-` and `_`.
     fn name(&self) -> &str;
-    /// One line for people: what an output is, and the form of the parameters.
+    /// One line for people: the meaning of an output, and the form of the parameters.
     fn help(&self) -> &str;
-    /// The application of these parameters, which [`MapReduce::parameters`] has given. They may be any bytes: they come from stores and
-    /// leaders.
+    /// Builds the application with these parameters, as [`MapReduce::parameters`] encodes them. The bytes are
+    /// untrusted: they come from stores and leaders.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The reason why the parameters are invalid.
     fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String>;
-    /// The application of parameters that a person has written, for a table of this schema.
+    /// Builds the application with parameters that a person wrote, for a table of this schema.
     ///
     /// # Errors
-    /// What is wrong with the text, and what to write.
+    /// The reason why the text is invalid, and what to write.
     fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, String>;
 }
 
-/// The kinds of applications that a program knows. Clones share them.
+/// The kinds of applications that a program knows. Clones share the kinds.
 #[derive(Clone)]
 pub struct Catalog {
     kinds: Arc<[Arc<dyn Kind>]>,
@@ -87,7 +87,7 @@ impl Catalog {
         Self { kinds: standard::kinds().into() }
     }
 
-    /// The catalog with another kind.
+    /// Adds a kind to the catalog.
     ///
     /// # Errors
     /// [`CatalogError::Name`] and [`CatalogError::Taken`].
@@ -103,15 +103,16 @@ impl Catalog {
         Ok(Self { kinds: self.kinds.iter().cloned().chain([kind]).collect() })
     }
 
-    /// Every kind.
+    /// All kinds of Map/Reduce applications.
     pub fn kinds(&self) -> impl Iterator<Item = &dyn Kind> {
         self.kinds.iter().map(AsRef::as_ref)
     }
 
-    /// The application of a kind and canonical parameters: what [`Application::spec`] gave.
+    /// Builds the application with this name and these canonical parameters, as [`Application::spec`] returns them.
     ///
     /// # Errors
-    /// [`CatalogError::Unknown`]; [`CatalogError::Parameters`], also when the parameters are readable but not the canonical ones.
+    /// [`CatalogError::Unknown`]; [`CatalogError::Parameters`], also if the parameters can be read but are not
+    /// canonical.
     pub fn make(&self, spec: &AppSpec) -> Result<Application, CatalogError> {
         let invalid = |reason: String| CatalogError::Parameters { name: spec.name.clone(), reason };
         if spec.name == DigestTranslation::NAME {
@@ -125,8 +126,8 @@ impl Catalog {
         Ok(app.into())
     }
 
-    /// The application of a kind and parameters that a person has written, for a table of this schema. It is made of its canonical
-    /// parameters, as every other program makes it.
+    /// Builds the application with parameters that a person wrote, for a table of this schema. The result is built from
+    /// its canonical parameters, as in every other program.
     ///
     /// # Errors
     /// [`CatalogError`].
@@ -161,50 +162,50 @@ impl fmt::Debug for Catalog {
     }
 }
 
-/// Whether a text may be the name of an application.
+/// True if a text may be the name of an application.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'-' | b'_');
     (1..=32).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// A catalog does not make an application, or does not take a kind.
+/// Reasons why a catalog does not build an application, or refuses a kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
-    /// There is no such kind.
+    /// The catalog has no such kind.
     #[error("unknown application {name:?} (known: {})", known.join(", "))]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// Those of the catalog.
+        /// The names in the catalog.
         known: Vec<String>,
     },
-    /// Stored parameters are not of the kind.
+    /// Stored parameters are invalid for the kind.
     #[error("invalid parameters of application {name:?}: {reason}")]
     Parameters {
-        /// The kind.
+        /// The name of the kind.
         name: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// Parameters that a person wrote are not of the kind.
+    /// Parameters that a person wrote are invalid for the kind.
     #[error("invalid parameters {text:?} of application {name:?}: {reason}")]
     Text {
-        /// The kind.
+        /// The name of the kind.
         name: String,
         /// The parameters.
         text: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// The catalog has a kind of this name.
+    /// The catalog already has a kind with this name.
     #[error("the catalog has an application {0:?}")]
     Taken(String),
-    /// The name of a kind is not one of an application.
+    /// The name of the kind is invalid.
     #[error("invalid name of an application: {0:?} is not 1 to 32 of a-z, 0-9, - and _")]
     Name(String),
 }
 
-/// An application has no circuits in a scheme and profile.
+/// Reasons why an application has no circuits in a scheme and profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CircuitsError {
     /// This build, or the application, has no circuits for the profile.
@@ -214,20 +215,20 @@ pub enum CircuitsError {
         app: String,
         /// The profile.
         profile: Profile,
-        /// Those that it has circuits for.
+        /// The profiles that it has circuits for.
         known: Vec<Profile>,
     },
-    /// It has none on tables.
+    /// It has no circuits on tables in this scheme.
     #[error(transparent)]
     Tables(#[from] FamilyError),
 }
 
-/// An application, by the circuits that it has.
+/// An application, grouped by its form of circuits.
 #[derive(Clone)]
 pub enum Application {
-    /// A map and a reduction, in the schemes `Selected` and `Complete`.
+    /// A map and a reduction, for the schemes `Selected` and `Complete`.
     MapReduce(Arc<dyn MapReduce>),
-    /// The digest of another tree, in the scheme `Tree`.
+    /// The digest of another tree, for the scheme `Tree`.
     Translation(DigestTranslation),
 }
 
@@ -244,7 +245,7 @@ impl From<DigestTranslation> for Application {
 }
 
 impl Application {
-    /// Name and canonical parameters: what [`Catalog::make`] makes it of again.
+    /// Name and canonical parameters, from which [`Catalog::make`] builds the application again.
     pub fn spec(&self) -> AppSpec {
         match self {
             Self::MapReduce(app) => AppSpec { name: app.name().into(), parameters: app.parameters() },
@@ -265,7 +266,7 @@ impl Application {
         }
     }
 
-    /// Elements of an output.
+    /// Elements per output.
     pub fn output_len(&self) -> usize {
         match self {
             Self::MapReduce(app) => app.output_len(),
@@ -273,7 +274,7 @@ impl Application {
         }
     }
 
-    /// The profiles that it has circuits on tables for.
+    /// The profiles for which it has circuits on tables.
     pub fn profiles(&self) -> Vec<Profile> {
         let on_tables = match self {
             Self::MapReduce(app) => app.on_tables().is_some(),
@@ -282,7 +283,8 @@ impl Application {
         Profile::GROVE.into_iter().filter(|_| on_tables).collect()
     }
 
-    /// Whether a profile is among those that a program has circuits for: [`Self::profiles`], and those of other proof systems.
+    /// Checks that a profile is in `known`, the profiles of a program's circuits: [`Self::profiles`], and those of
+    /// other proof systems.
     ///
     /// # Errors
     /// [`CircuitsError::Profile`].
@@ -297,10 +299,10 @@ impl Application {
         Err(CircuitsError::Profile { app, profile, known })
     }
 
-    /// Its circuits on tables, whose size is searched for in tenths of a second.
+    /// Its circuits on tables. Finding their size takes tenths of a second.
     ///
     /// # Errors
-    /// When it has no such circuits in this scheme and profile.
+    /// If it has no such circuits in this scheme and profile.
     pub fn circuits(&self, scheme: Scheme, profile: Profile, class: HeightClass) -> Result<AppFamily, CircuitsError> {
         self.check_profile(profile, self.profiles())?;
         let family = match self {
@@ -311,10 +313,10 @@ impl Application {
         family.ok_or_else(|| CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() })
     }
 
-    /// What proves it by these circuits on tables. `observer` is told of proofs.
+    /// The backend that proves with these circuits on tables. Reports proofs to `observer`.
     ///
     /// # Errors
-    /// When they cannot be built.
+    /// If the circuits cannot be built.
     pub fn backend_on_tables(
         &self,
         family: &AppFamily,

@@ -1,10 +1,10 @@
 //! The laws of an application, for its tests.
 //!
-//! [`check`] holds code against circuits on leaves of the caller's; [`refuses_leaf`] and [`refuses_pair`] show that both
-//! refuse.
+//! [`check`] compares code and circuits on leaves that the caller gives. [`refuses_leaf`] and [`refuses_pair`] show
+//! that both refuse.
 //!
-//! Circuits on another proof system are held to the same laws with [`outputs`] and [`folds`], as `evergrove_recursion::apps::laws` does for
-//! those of Plonky2.
+//! [`outputs`] and [`folds`] apply the same laws to circuits of another proof system, as
+//! `evergrove_recursion::apps::laws` does for Plonky2.
 
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::tree::Value;
@@ -15,19 +15,19 @@ mod tables;
 
 use tables::OnTables;
 
-/// A leaf with what opens it.
+/// A leaf with its opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Position in the vector.
+    /// The position in the vector.
     pub index: u64,
     /// The slot's value.
     pub value: Value,
-    /// What opens the value.
+    /// The elements that open the value.
     pub opening: Vec<Goldilocks>,
 }
 
 impl Case {
-    /// What an honest prover sets where a slot holds no leaf.
+    /// The leaf that an honest prover uses in a slot without a leaf.
     pub fn dummy(app: &dyn MapReduce) -> Self {
         Self { index: 0, value: Value::default(), opening: vec![Goldilocks::ZERO; app.opening_len()] }
     }
@@ -38,56 +38,57 @@ impl Case {
     }
 }
 
-/// Two outputs and what they are reduced to, by the code.
+/// Two outputs and their reduction, computed by the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
-    /// The operand of the leaves before.
+    /// The output of the leaves at lower positions.
     pub left: Vec<Goldilocks>,
-    /// The operand of the leaves behind.
+    /// The output of the leaves at higher positions.
     pub right: Vec<Goldilocks>,
-    /// What they are reduced to.
+    /// Their reduction.
     pub output: Vec<Goldilocks>,
 }
 
-/// Slots with leaves, active or not, and the output of the active ones, by the code.
+/// Slots with leaves, active or not, and the output of the active ones, computed by the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fold<'a> {
     /// The slots: whether each is active, and its leaf.
     pub slots: Vec<(bool, &'a Case)>,
-    /// The output of the active ones.
+    /// The output of the active slots.
     pub output: Vec<Goldilocks>,
-    /// Application and slots, for messages.
+    /// The application and the slots, for messages.
     pub what: String,
 }
 
-/// What the code gives for some leaves: what circuits are compared with.
+/// The outputs that the code computes for some leaves, to compare circuits with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outputs {
-    /// Of each leaf alone.
+    /// The output of each leaf alone.
     pub mapped: Vec<Vec<Goldilocks>>,
-    /// Of pairs of outputs.
+    /// Reductions of pairs of outputs.
     pub reductions: Vec<Reduction>,
 }
 
-/// All laws on these leaves, which the application maps, in the order of their positions.
+/// Checks all laws on these leaves. They must be in the order of their positions, and the application must map all of
+/// them.
 ///
-/// The circuits give what the code gives for every leaf, for every pair of neighbouring outputs and for the reduction of
-/// growing prefixes; slots without a leaf do not count; `identity` is neutral; brackets do not matter,
-/// nor does the order where the application says so. Elements of outputs that are changed one by one satisfy no circuit:
-/// the output follows from the operands alone.
+/// The circuits compute what the code computes, for every leaf, for every pair of neighbouring outputs and for the
+/// reduction of growing prefixes. Slots without a leaf do not count. `identity` is neutral. The bracketing does not
+/// matter, and neither does the order if the application says so. No circuit is satisfied if an element of an output is
+/// changed: the output follows from the operands alone.
 ///
 /// # Panics
-/// If a law does not hold, if the application has no circuits, and for fewer than three leaves.
+/// If a law does not hold, if the application has no circuits, or if there are fewer than three leaves.
 pub fn check(app: &dyn MapReduce, cases: &[Case]) {
     let Outputs { mapped, reductions } = outputs(app, cases);
     let circuits = app.on_tables().unwrap_or_else(|| panic!("{} has no circuits", app.name()));
     tables::check(app, circuits, cases, &mapped, &reductions);
 }
 
-/// The laws of the code alone, and its outputs for these leaves: part of [`check`].
+/// Checks the laws of the code alone, and returns its outputs for these leaves. [`check`] includes this.
 ///
 /// # Panics
-/// If a law does not hold, and for fewer than three leaves.
+/// If a law does not hold, or if there are fewer than three leaves.
 pub fn outputs(app: &dyn MapReduce, cases: &[Case]) -> Outputs {
     assert!(cases.len() >= 3, "three leaves at least, for the associative law");
     assert!(app.output_len() > 0, "an output has at least one element");
@@ -122,8 +123,8 @@ pub fn outputs(app: &dyn MapReduce, cases: &[Case]) -> Outputs {
     Outputs { mapped, reductions }
 }
 
-/// The folds that circuits are compared with: some slots active, the others with dummies, or with leaves that a prover leaves inactive. All are
-/// active in the first. `mapped` is the output of each leaf alone.
+/// The folds to compare circuits with. Some slots are active. The others have dummies, or leaves that a prover leaves
+/// inactive. In the first fold all slots are active. `mapped` is the output of each leaf alone.
 pub fn folds<'a>(app: &dyn MapReduce, cases: &'a [Case], dummy: &'a Case, mapped: &[Vec<Goldilocks>]) -> Vec<Fold<'a>> {
     let (name, n) = (app.name(), cases.len());
     let all = u64::MAX >> (64 - n.min(64));
@@ -142,7 +143,7 @@ pub fn folds<'a>(app: &dyn MapReduce, cases: &'a [Case], dummy: &'a Case, mapped
     folds
 }
 
-/// Neither code nor circuits map the leaf.
+/// Checks that neither the code nor the circuits map the leaf.
 ///
 /// # Panics
 /// If one of them does.
@@ -154,7 +155,7 @@ pub fn refuses_leaf(app: &dyn MapReduce, case: &Case) {
     }
 }
 
-/// Neither code nor circuits reduce the two.
+/// Checks that neither the code nor the circuits reduce the two outputs.
 ///
 /// # Panics
 /// If one of them does.

@@ -1,15 +1,16 @@
-//! Map/Reduce proofs: what a set of leaves comes to, proven and kept fresh like the leaves themselves.
+//! Map/Reduce proofs: functions of a set of leaves, proven and updated like the leaves themselves.
 //!
-//! **What.** [`MapReduce`] is what an application writes: a map from a leaf to a list of field elements and an associative
-//! reduction of two such lists, each as code and as a circuit. [`laws`] check that the two agree. A [`catalog::Catalog`] has the applications
-//! that a program knows, those of other crates among them.
+//! **What.** An application implements [`MapReduce`]: a map from a leaf to a list of field elements and an associative
+//! reduction of two such lists, both as code and as circuits. [`laws`] checks that code and circuits agree. A
+//! [`catalog::Catalog`] has the applications that a program knows, including those of other crates.
 //!
-//! **When.** A batch proof says "these rows are in the table"; with an application it also says what they come to: how
-//! many, their sum, their aggregate key. [`samples`] has two small ones to start from, [`aggregate`] SQL's over the
-//! columns of a table.
+//! **When.** A batch proof says "these rows are in the table". With an application it also states a function of the
+//! rows: their number, their sum, their aggregate key. Start from the two small applications in [`samples`];
+//! [`aggregate`] has SQL's aggregates over the columns of a table.
 //!
-//! **Neighbours.** Circuits are written with [`tables`]. Those of Plonky2, for the profiles of version 0.1, are in `evergrove_recursion::apps`. Batches, plans and stores are
-//! those of `evergrove-commit` and `evergrove`, which know an application by its [`AppId`] and parameters alone.
+//! **Neighbours.** Circuits are written with [`tables`]. The circuits for Plonky2, for the profiles of version 0.1, are
+//! in `evergrove_recursion::apps`. Batches, plans and stores are those of `evergrove-commit` and `evergrove`, which
+//! know only the [`AppId`] and the parameters of an application.
 
 #![forbid(unsafe_code)]
 

@@ -10,12 +10,12 @@ use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use crate::{Leaf, MapReduce, MapReduceError};
 
-/// An application that has circuits on the engine's tables.
+/// An application with circuits on the engine's tables.
 #[derive(Clone)]
 pub struct OnTables(Arc<dyn MapReduce>);
 
 impl OnTables {
-    /// The application, if it has such circuits.
+    /// Wraps the application; `None` if it has no such circuits.
     pub fn new(app: Arc<dyn MapReduce>) -> Option<Self> {
         app.on_tables()?;
         Some(Self(app))
@@ -44,10 +44,11 @@ impl Application for OnTables {
     }
 }
 
-/// The circuits of an application on the engine's tables, whose size is searched for (tenths of a second); `None` if it has none.
+/// The circuits of an application on the engine's tables; `None` if it has none. Finding their size takes tenths of a
+/// second.
 ///
 /// # Errors
-/// When it has none in this scheme, or the profile is of another backend.
+/// If it has no circuits in this scheme, or the profile belongs to another backend.
 pub fn family_on_tables(
     app: &Arc<dyn MapReduce>,
     scheme: Scheme,
@@ -55,17 +56,17 @@ pub fn family_on_tables(
     class: HeightClass,
 ) -> Option<Result<AppFamily, FamilyError>> {
     let on_tables = OnTables::new(app.clone())?;
-    // The order in which a prover cuts chosen leaves into buckets is free.
+    // A prover is free to cut chosen leaves into buckets in any order.
     if scheme == Scheme::Selected && !app.is_commutative() {
         return Some(Err(FamilyError::Scheme(scheme)));
     }
     Some(AppFamily::new(Arc::new(on_tables), scheme, profile, class))
 }
 
-/// The output over leaves in ascending order, by the application's code.
+/// The output of leaves in ascending order, computed by the application's code.
 ///
 /// # Errors
-/// The application's, for the first leaf that it does not map or the first reduction that fails.
+/// The application's error, for the first leaf that it does not map or the first reduction that fails.
 pub fn output(app: &dyn MapReduce, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
     let mut outputs = leaves.iter().map(|leaf| {
         let (expected, found) = (app.opening_len(), leaf.opening.len());

@@ -1,4 +1,4 @@
-//! Two small applications, to test circuits with and to start from.
+//! Two small applications, for tests of circuits and as a starting point.
 
 use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::Arithmetic;
@@ -7,9 +7,9 @@ use evergrove_primitives::Goldilocks;
 
 use crate::{Leaf, MapReduce, MapReduceError};
 
-/// Number of leaves, and the sum of the first elements of their values. Commutative; the opening is empty.
+/// The number of leaves, and the sum of the first elements of their values. Commutative; the opening is empty.
 ///
-/// The elements are below 2^`bits`, so that no sum over 2^40 leaves leaves the field.
+/// The elements are below 2^`bits`, so sums over 2^40 leaves stay in the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
     bits: u8,
@@ -25,15 +25,15 @@ impl Tally {
         Self { bits }
     }
 
-    /// Elements are below 2^`bits`.
+    /// The width of elements: they are below 2^`bits`.
     pub fn bits(&self) -> u8 {
         self.bits
     }
 
-    /// The application of these parameters.
+    /// The application with these parameters.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The reason why the parameters are invalid.
     pub fn from_parameters(parameters: &[u8]) -> Result<Self, String> {
         match parameters {
             [bits @ 1..=23] => Ok(Self { bits: *bits }),

@@ -1,7 +1,8 @@
-//! What circuits of applications on the engine's tables are written with.
+//! The tools for writing circuits of applications on the engine's tables.
 //!
-//! [`Circuits`] is what an application gives to [`MapReduce::on_tables`](crate::MapReduce::on_tables), and [`Arithmetic`] what it is written
-//! against. [`open_row`] ties the row of a slot to the slot's value, as [`row`] does in code: most applications begin with both.
+//! An application returns [`Circuits`] from [`MapReduce::on_tables`](crate::MapReduce::on_tables), and writes them
+//! against [`Arithmetic`]. [`open_row`] ties the row of a slot to the slot's value, as [`row`] does in code: most
+//! applications begin with both.
 
 use evergrove_commit::schema::{INLINE_ELEMENTS, Schema};
 use evergrove_primitives::Goldilocks;
@@ -13,8 +14,8 @@ pub use evergrove_multilinear::circuit::{Arithmetic, Hint};
 
 use crate::{Leaf, MapReduceError};
 
-/// Elements that open a row of this schema: [`MapReduce::opening_len`](crate::MapReduce::opening_len) of an application that reads rows. A row
-/// of at most four elements is its slot's value, and needs no opening.
+/// Elements that open a row of this schema: the [`MapReduce::opening_len`](crate::MapReduce::opening_len) of an
+/// application that reads rows. A row of at most four elements is its slot's value, and needs no opening.
 pub fn opening_len(schema: &Schema) -> usize {
     if schema.is_inline() { 0 } else { schema.elements_per_row() }
 }
@@ -22,7 +23,7 @@ pub fn opening_len(schema: &Schema) -> usize {
 /// The elements of a leaf's row, checked against its value. A row of at most four elements is followed by zeros.
 ///
 /// # Errors
-/// When the opening does not have the schema's number of elements, or is not one of the value.
+/// If the opening does not have the schema's number of elements, or does not open the value.
 pub fn row<'a>(leaf: &'a Leaf<'_>, schema: &Schema) -> Result<&'a [Goldilocks], MapReduceError> {
     let (index, found, expected) = (leaf.index, leaf.opening.len(), opening_len(schema));
     if found != expected {
@@ -40,10 +41,11 @@ pub fn row<'a>(leaf: &'a Leaf<'_>, schema: &Schema) -> Result<&'a [Goldilocks], 
     }
 }
 
-/// The elements of the row in a slot, as limbs of words. Demands, where the slot is active, that they encode to its value, and nothing
-/// where it is not. Takes [`opening_len`] elements of free data, so that a circuit calls it once for each slot, in order.
+/// The elements of the row in a slot, as limbs of words. If the slot is active, demands that they encode to its value;
+/// otherwise demands nothing. Takes [`opening_len`] elements of free data, so a circuit calls it once for each slot, in
+/// order.
 ///
-/// Elements are any elements of the field: that a column holds a number is for the circuit to demand.
+/// Elements may be any elements of the field. If a column must hold a number, the circuit has to demand it.
 pub fn open_row(b: &mut dyn Arithmetic, slot: &Slot, schema: &Schema) -> Vec<(Word, usize)> {
     let n = schema.elements_per_row();
     if schema.is_inline() {

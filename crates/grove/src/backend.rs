@@ -1,4 +1,4 @@
-//! The backend, and the verifier.
+//! The backend `grove` and its verifier.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -23,30 +23,31 @@ use crate::application::{Application, Output};
 use crate::circuit::Size;
 use crate::engine::{Circuits, Ended, Engine, Judge, Kind, Shape};
 
-/// Name of the backend in proofs.
+/// The backend's name in proofs.
 pub const BACKEND_NAME: &str = "grove";
-/// Version of circuits and proof encoding in proofs.
+/// The version of the circuits and of the proof encoding, in proofs.
 pub const BACKEND_VERSION: u32 = 1;
 
-/// The backend of a profile and height class, before its circuits are built.
+/// The description of the backend for a profile and height class, without building circuits.
 pub fn backend_spec(profile: Profile, class: HeightClass) -> BackendSpec {
     let choice = BackendChoice::new(BACKEND_NAME, profile);
     BackendSpec { choice, version: BACKEND_VERSION, class, capacity: profile.bucket_capacity(class), wraps: false }
 }
 
-/// Proves by the multilinear engine, for one profile and height class. One proof at a time uses all threads of the current rayon pool.
+/// Proves with the multilinear engine, for one profile and height class. Each proof uses all threads of the current
+/// rayon pool, so prove one at a time.
 pub struct GroveBackend {
     spec: BackendSpec,
-    /// The circuits' constraints as code.
+    /// The constraints of the circuits as code.
     rules: NativeBackend,
     engine: Box<dyn Nodes>,
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// Verifies the proofs of a profile and height class, or those of an application.
+/// Verifies the proofs of a profile and height class, or of an application.
 pub struct GroveVerifier(Box<dyn Verify>);
 
-/// What does not depend on the field.
+/// The interface of verifiers, independent of the field.
 pub(crate) trait Verify: Send + Sync {
     fn digest(&self) -> Digest;
     fn write_key(&self, out: &mut dyn Write) -> io::Result<()>;
@@ -54,7 +55,7 @@ pub(crate) trait Verify: Send + Sync {
 }
 
 pub(crate) trait Nodes: Verify {
-    /// Rows of permutations that the circuits' tables have.
+    /// Rows of the permutation's table.
     fn rows(&self) -> usize;
     fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError>;
     fn merge(
@@ -63,7 +64,7 @@ pub(crate) trait Nodes: Verify {
         witness: &MergeWitness,
         ended: Ended<'_>,
     ) -> Result<NodeProof, BackendError>;
-    /// A merge of digest translation.
+    /// Proves a merge of digest translation.
     fn level(
         &self,
         children: [Option<&NodeProof>; 2],
@@ -128,7 +129,7 @@ pub(crate) enum Built {
     Johnson(Circuits<Cubic>),
 }
 
-/// The size of a profile's circuits, `None` of a profile of another backend.
+/// The size of a profile's circuits; `None` for a profile of another backend.
 pub fn shape(profile: Profile, class: HeightClass) -> Option<Shape> {
     let (blocks, variables) = match (profile, class) {
         (Profile::Grove100, HeightClass::H27) => ([27, 30, 29, 3, 2, 1, 7], 22),
@@ -140,13 +141,13 @@ pub fn shape(profile: Profile, class: HeightClass) -> Option<Shape> {
     Some(Shape { blocks: Table::blocks(blocks), variables })
 }
 
-/// The refusal of a profile of another backend.
+/// The error for a profile of another backend.
 pub(crate) fn foreign(profile: Profile) -> BackendError {
     BackendError::Internal(format!("profile {profile} does not belong to the backend {BACKEND_NAME}"))
 }
 
 impl Built {
-    /// Those of batches, checked against the pinned key.
+    /// The circuits of batches, checked against the pinned key.
     fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
         let shape = shape(profile, class).ok_or_else(|| foreign(profile))?;
@@ -159,7 +160,7 @@ impl Built {
         }
         Ok(built)
     }
-    /// Those of a kind and shape.
+    /// The circuits of a kind and shape, without a check against a pinned key.
     pub(crate) fn of(profile: Profile, kind: Kind, shape: Shape) -> Result<Self, BackendError> {
         match profile {
             Profile::Grove100 => Ok(Self::Unique(Circuits::new(&UNIQUE_100, kind, shape))),
@@ -191,7 +192,7 @@ impl GroveBackend {
     /// Builds the circuits, in less than a tenth of a second.
     ///
     /// # Errors
-    /// For a profile of another backend, and when what was built does not match the pinned key.
+    /// If the profile belongs to another backend, or the digest of the built key differs from the pinned one.
     pub fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let engine = Built::new(profile, class)?.prover();
         Ok(Self {
@@ -201,12 +202,13 @@ impl GroveBackend {
             observer: None,
         })
     }
-    /// The backend of an application: `rules` are those of its scheme.
+    /// The backend of an application; `rules` are the native rules of its scheme.
     pub(crate) fn with(spec: BackendSpec, rules: NativeBackend, engine: Box<dyn Nodes>) -> Self {
         Self { spec, rules, engine, observer: None }
     }
 
-    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`. Rows are those of permutations.
+    /// Reports proofs to `observer` under the names of their circuits, `bucket` and `merge`. Reported rows are rows of
+    /// permutations.
     #[must_use]
     pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
         self.observer = Some(Arc::clone(observer));
@@ -218,19 +220,20 @@ impl GroveVerifier {
     /// Builds the key.
     ///
     /// # Errors
-    /// Those of [`GroveBackend::new`].
+    /// The errors of [`GroveBackend::new`].
     pub fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         Ok(Self(Built::new(profile, class)?.verifier()))
     }
     pub(crate) fn with(verifier: Box<dyn Verify>) -> Self {
         Self(verifier)
     }
-    /// Reads the key of an application's circuits, or of digest translation's without one, in place of building them: its bytes and the bits of
-    /// its proofs.
+    /// Reads the key of an application's circuits instead of building them; without an application, the key of digest
+    /// translation. Returns the verifier and the bits of soundness of its proofs.
     ///
-    /// `expected` is trusted. It is what `name` makes of the key's digest and of what the key is for: **the key decides which circuits are accepted**, and
-    /// nothing in a proof binds the parameters of its application but their inputs. With the key of another application the proofs of that one are
-    /// accepted, whatever name they carry.
+    /// `expected` must be trusted. It is the result of `name` for the key's digest, and also binds what the key is for.
+    /// **The key decides which circuits are accepted**: a proof binds the inputs of its application, but none of its
+    /// other parameters. With the key of another application, the verifier accepts the proofs of that application,
+    /// whatever name they carry.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -248,10 +251,10 @@ impl GroveVerifier {
             Profile::Proven | Profile::Johnson | Profile::Paper => Err(KeyError::Foreign(profile)),
         }
     }
-    /// Writes the key, for [`Self::read`]: some 20 MB.
+    /// Writes the key for [`Self::read`], about 20 MB.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn write_key(&self, out: &mut dyn Write) -> io::Result<()> {
         self.0.write_key(out)
     }
@@ -259,7 +262,8 @@ impl GroveVerifier {
     pub fn key_digest(&self) -> Digest {
         self.0.digest()
     }
-    /// Accepts exactly the proofs of `proof.statement` by the circuit of `proof.kind`. Never panics on any bytes.
+    /// Accepts exactly the proofs of `proof.statement` by the circuit of `proof.kind`. Never panics, whatever the bytes
+    /// are.
     ///
     /// # Errors
     /// [`BackendError::Rejected`].
@@ -268,16 +272,16 @@ impl GroveVerifier {
     }
 }
 
-/// A key file is not taken.
+/// Reasons why a key file is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The profile is of another backend.
+    /// The profile belongs to another backend.
     #[error("profile {0} does not belong to the backend {BACKEND_NAME}")]
     Foreign(Profile),
-    /// It cannot be read, or has another digest.
+    /// The file cannot be read, or the key has another digest.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Its proofs are opened with other parameters.
+    /// The key's proofs are opened with the parameters of another profile.
     #[error("the key is not one of the profile {0}")]
     Profile(Profile),
 }
@@ -297,7 +301,8 @@ fn read<K: Extension>(
     Ok((GroveVerifier(Box::new(Judge::new(key, Some(output)))), bits))
 }
 
-/// The constraints, executed: a witness that breaks them would give a proof that does not verify.
+/// Compares the statement that the native rules compute from the witness with the one to prove. A witness that breaks
+/// the rules would give a proof that does not verify.
 fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
     match proven {
         Ok(proven) if proven == *stated => Ok(()),

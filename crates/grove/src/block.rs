@@ -1,13 +1,17 @@
-//! All leaves of blocks: the circuits of complete batches.
+//! Blocks with all their leaves: the circuits of complete batches.
 //!
-//! **The block** holds for exactly these: the node (C, h, b) has above it some block of 2^k slots, at whose positions are the leaves of the active
-//! slots, nothing at those of the others, and nothing elsewhere below the node. d is 0.
+//! **The block** is satisfiable for exactly these statements: some block of 2^k slots lies below the node (C, h, b);
+//! the leaves of the active slots are at their positions; the positions of the other slots are empty, and so is every
+//! other position below the node. d is 0.
 //!
-//! **The merge** is that of batches, but that the subtrees beside its climb are empty ones, and d and those of the children are 0.
+//! **The merge** is that of batches with two differences: the subtrees beside the path from the parent to the node are
+//! empty, and d and both children's d are 0.
 //!
-//! **Nothing else.** Each slot demands one node of height 0 at its position: its leaf, or the digest of an empty slot. The sibling of each
-//! ancestor below the node is demanded to be the digest of an empty tree of its height. Whatever is demanded hangs on the root, at its place
-//! ([`circuit`](crate::circuit)); so that block is below the node, since a position elsewhere has no path there.
+//! **No other leaves.** Each slot demands one node of height 0 at its position: its leaf, or the digest of an empty
+//! slot. For the root of the block and each of its ancestors below the node, the circuit demands that the sibling be
+//! the digest of an empty tree of that height. Every demanded node hangs on the root at its place
+//! ([`circuit`](crate::circuit)). The block is therefore below the node, because a position elsewhere has no path
+//! there.
 
 use evergrove_multilinear::circuit::Builder;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
@@ -23,17 +27,17 @@ const ONE: Goldilocks = Goldilocks::ONE;
 const TWO: Goldilocks = Goldilocks::new(2);
 
 impl Size {
-    /// k of blocks of 2^k slots.
+    /// k, for blocks of 2^k slots.
     pub(crate) fn block_height(self) -> u8 {
         self.capacity.ilog2() as u8
     }
-    /// Nodes above the slots of a block, and on the way from there to the highest root.
+    /// Nodes above the slots of a block, and on the path from the block to the highest root.
     pub(crate) fn block_nodes(self) -> usize {
         self.capacity - 1 + usize::from(self.height_max - self.block_height())
     }
 }
 
-/// The slots of a block below the node, in the tree of the node.
+/// The slots of a block below `node`, in the tree of the node.
 ///
 /// # Panics
 /// Unless the capacity is a power of two, and blocks are lower than the highest root.
@@ -49,7 +53,7 @@ pub(crate) fn slots<K: Extension>(b: &mut Builder<K>, node: &Node, tree: usize, 
     let tag = b.tag(LEAF_TAG);
     let slots = (0..size.capacity as u64)
         .map(|place| {
-            // (index, value) and three zeros.
+            // (index, value), then three zeros.
             let (leaf, [first, second]) = b.hash_free(tag);
             b.no_limbs(second, 1..4);
             let index = b.limb(first, 0);
@@ -69,8 +73,8 @@ pub(crate) fn slots<K: Extension>(b: &mut Builder<K>, node: &Node, tree: usize, 
     slots
 }
 
-/// Demands, for a merge whose parent is the node of this number above children of height h', where 2^h' is `size` and `below` are the
-/// levels below h', that nothing be beside the way from the parent to the node.
+/// Demands that every subtree beside the path from a merge's parent up to `node` be empty. `parent` is the parent's
+/// number; its children have height h', `size` is 2^h', and `below` flags the levels below h'.
 pub(crate) fn nothing_beside<K: Extension>(
     b: &mut Builder<K>,
     node: &Node,
@@ -79,11 +83,11 @@ pub(crate) fn nothing_beside<K: Extension>(
     below: &[Bool],
 ) {
     let zero = b.zero();
-    // The parent's first position over 2: its height is 1 at least.
+    // Half of the parent's first position: the parent has height at least 1.
     let path = Path::new(b, 1, node.flags.len() as u8);
     b.check([ONE, ZERO, ZERO], parent.into(), size.into(), zero.into(), path.index.into());
     for (level, sibling) in (1..).zip(path.siblings) {
-        // Levels from the parent's up to the node's.
+        // 1 for the levels from the parent's up to the node's, exclusive.
         let [above, under]: [Base; 2] = [node.flags[usize::from(level)].into(), below[usize::from(level) - 1].into()];
         let beside = b.combine_base([ZERO, ONE, -ONE], above, zero, under);
         let beside = b.boolean(beside);
@@ -91,18 +95,18 @@ pub(crate) fn nothing_beside<K: Extension>(
     }
 }
 
-/// Demands, where the bit is 1, that the subtree of this height and number be empty.
+/// Demands, where `active` is 1, that the subtree of this height and number be empty.
 fn nothing<K: Extension>(b: &mut Builder<K>, tree: usize, level: u8, index: Base, active: Bool) {
     let null: Word = b.word(null_digests(level)[usize::from(level)].0);
     let height = b.constant(Goldilocks::new(level.into()));
     b.node(tree, null, height, index, Some(active));
 }
 
-/// The way from a node of some height, of the prover's choice, up to the highest root.
+/// The path from a node of a fixed height, chosen by the prover, up to the highest root.
 struct Path {
     /// The node's number.
     index: Base,
-    /// The number of the sibling at each level from that height on.
+    /// The number of the sibling at each level, starting at the node's height.
     siblings: Vec<Base>,
 }
 

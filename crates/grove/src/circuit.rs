@@ -1,25 +1,29 @@
 //! The two circuits: bucket and merge.
 //!
-//! **Public inputs** of both are four words: C, d, the height h and the first position b of a node.
+//! **Public inputs** of both circuits are four words: C, d, the height h and the first position b of a node.
 //!
-//! **The bucket** holds for exactly these: at least one leaf (index, value), at most m of them, with rising indices, lie at their indices below the
-//! node (C, h, b), and d is the root of a binary hash tree whose leaves are exactly theirs, each once. The shape of that tree is
-//! free: whoever verifies recomputes d.
+//! **The bucket** is satisfiable for exactly these statements: between 1 and m leaves (index, value) with strictly
+//! rising indices lie at their indices below the node (C, h, b), and d is the root of a binary hash tree whose leaves
+//! are exactly these leaves, each once. The shape of that tree is free: the verifier recomputes d.
 //!
-//! **The merge** holds for exactly these: there are proofs by one of the two circuits of the key, about siblings (C_L, d_L, h', b') and (C_R, d_R, h', b' + 2^h'), whose
-//! parent lies below the node (C, h, b), and d = f(d_L, d_R; 0).
+//! **The merge** is satisfiable for exactly these statements: there are proofs, each by one of the two circuits of the
+//! key, about siblings (C_L, d_L, h', b') and (C_R, d_R, h', b' + 2^h'); their parent lies below the node (C, h, b);
+//! and d = f(d_L, d_R; 0).
 //!
-//! **Positions.** A node of height h is the q-th of its height, b = q 2^h. Flags, 1 on the levels below h, that never rise give h, 2^h and 2^(H - h), for H the height
-//! of the class; q and 2^(H - h) - 1 - q are below 2^H by their bits, so that 0 <= q < 2^(H - h), and nothing wraps.
+//! **Positions.** A node of height h has a number q among the nodes of its height, and b = q 2^h. Flags that are 1 on
+//! the levels below h, and never rise, give h, 2^h and 2^(H - h), where H is the greatest height of the class. By their
+//! bits, q and 2^(H - h) - 1 - q are below 2^H. Therefore 0 <= q < 2^(H - h), and nothing wraps.
 //!
-//! **Paths** are rows of the permutation's table that the leaves share: what hangs on the root (h, q, C) is a node of the tree at its
-//! place, whatever the prover fills in (see [`permutation`](evergrove_verifier::tables::permutation)). Levels fall by one from
-//! row to row and numbers double, from q below 2^(H - h): they are those of nodes, without a wrap. So a leaf's index is below 2^H, and
-//! siblings are siblings because their parent is hashed here and is at its place.
+//! **Paths** are rows of the permutation's table that the leaves share. Whatever the prover fills in, everything that
+//! hangs on the root (h, q, C) is a node of the tree at its place (see
+//! [`permutation`](evergrove_verifier::tables::permutation)). From row to row levels fall by one and numbers double,
+//! starting from q < 2^(H - h), so the numbers are those of nodes and do not wrap. Therefore a leaf's index is below
+//! 2^H, and two children are siblings because their parent is hashed here and is at its place.
 //!
-//! **d** is a multiset: active leaves and hashes are given, both halves of each active hash and d are taken. Counts are bits, so that each word is given as
-//! often as it is taken. From d down, every word that is taken is a leaf or the hash of two words that are taken in turn; a hash that d does not lead to
-//! would lie on a cycle of hashes.
+//! **d** is checked with a multiset. Active leaves and active hashes are given to it; both halves of each active hash,
+//! and d, are taken from it. Counts are bits, so each word is given as often as it is taken. From d down, every word
+//! that is taken is a leaf or the hash of two words that are taken in turn. A hash that d does not lead to would lie on
+//! a cycle of hashes.
 
 use evergrove_multilinear::circuit::Builder;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Word};
@@ -38,30 +42,31 @@ const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 const TWO: Goldilocks = Goldilocks::new(2);
 
-/// What rows of free words are hashed from: nothing uses their digests.
+/// The tag of hashes whose only purpose is to hold free words; their digests are unused.
 const FREE_TAG: Goldilocks = Goldilocks::new(0x6672_6565);
-/// What inner nodes are hashed from.
+/// The tag of inner nodes.
 pub(crate) const NODE_TAG: Goldilocks = ZERO;
 
-/// What the circuits depend on beside their parameters.
+/// The size of the circuits: what they depend on in addition to their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// H: positions are below 2^H.
     pub height_max: u8,
-    /// m, the greatest number of leaves of a bucket; of complete batches the slots of a block, a power of two.
+    /// m, the greatest number of leaves of a bucket; for complete batches the slots of a block, a power of two.
     pub capacity: usize,
 }
 
-/// Circuits of batches, or of an application over them.
+/// The circuits of batches, or of an application over them.
 #[derive(Clone, Copy)]
 pub struct Family<'a> {
     /// Their size.
     pub size: Size,
-    /// The application, with the elements of its outputs.
+    /// The application, with the number of elements of its outputs.
     pub app: Option<(&'a dyn Circuits, usize)>,
-    /// Buckets are blocks of all leaves.
+    /// True if buckets are blocks with all their leaves.
     pub complete: bool,
-    /// Of digest translation, with its tree: buckets are all slots below a node, beside which no other field but the size counts.
+    /// The tree of digest translation: buckets are then all slots below a node, and every other field but `size` is
+    /// ignored.
     pub translation: Option<&'a KeccakTree>,
 }
 
@@ -70,7 +75,7 @@ impl Family<'_> {
     pub fn of_batches(size: Size) -> Self {
         Self { size, app: None, complete: false, translation: None }
     }
-    /// What rows of bits are for.
+    /// The modes of the rows of the table of bits.
     pub fn modes(&self) -> Modes {
         if let Some(tree) = self.translation {
             return tree.modes(self.size);
@@ -90,10 +95,10 @@ impl Family<'_> {
     pub(crate) fn nodes(&self) -> usize {
         if self.complete { self.size.block_nodes() } else { self.size.nodes() }
     }
-    /// The bucket, or the block.
+    /// The bucket, or the block of a complete batch.
     ///
     /// # Panics
-    /// Unless the parameters have rows of bits for [`Family::modes`].
+    /// Unless the parameters have the modes of [`Family::modes`].
     pub fn bucket<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
         if let Some(tree) = self.translation {
             return tree.bucket(parameters, self.size);
@@ -111,7 +116,7 @@ impl Family<'_> {
         Children::new(b, parameters, key).publish(statement);
         builder
     }
-    /// The blocks that both circuits need of each table.
+    /// The blocks of each table that both circuits need.
     pub fn blocks<K: Extension>(&self, parameters: &Parameters<K>) -> [usize; Table::ALL.len()] {
         let (bucket, merge) = rayon::join(|| self.bucket(parameters).blocks(), || self.merge(parameters).blocks());
         core::array::from_fn(|table| bucket[table].max(merge[table]))
@@ -119,11 +124,11 @@ impl Family<'_> {
 }
 
 impl Size {
-    /// Bits that a number below 2^H does not have.
+    /// The columns of bits that are 0 in a number below 2^H.
     pub fn zeros(self) -> core::ops::Range<usize> {
         self.height_max.into()..bits::COLUMNS
     }
-    /// The most nodes that lie on the paths of a bucket's leaves.
+    /// The most nodes on the paths of `capacity` leaves.
     fn nodes(self) -> usize {
         (0..u32::from(self.height_max)).map(|level| self.capacity.min(1 << level)).sum()
     }
@@ -132,13 +137,13 @@ impl Size {
 /// The bucket.
 ///
 /// # Panics
-/// Unless the parameters have rows of bits for [`Size::zeros`].
+/// Unless the parameters have a mode for [`Size::zeros`].
 pub fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     Family::of_batches(size).bucket(parameters)
 }
 
 impl Family<'_> {
-    /// Chosen leaves below a node: the key, the words that are said, the leaves.
+    /// Chosen leaves below a node: the key, the words of the statement, the slots.
     fn chosen_leaves<K: Extension>(&self, b: &mut Builder<K>) -> (Word, Vec<Word>, Vec<Slot>) {
         let size = self.size;
         let [root, canonical] = free(b);
@@ -153,15 +158,15 @@ impl Family<'_> {
 
         let mut slots: Vec<Slot> = Vec::with_capacity(size.capacity);
         for _ in 0..size.capacity {
-            // (index, value) and three zeros.
+            // (index, value), then three zeros.
             let (leaf, [first, second]) = b.hash_free(leaf_tag);
             b.no_limbs(second, 1..4);
             let index = b.limb(first, 0);
             let active = match slots.last() {
-                // An empty bucket would prove nothing about any C: the first slot is active.
+                // An empty bucket would say nothing about C, so the first slot is active.
                 None => b.node(tree, leaf.digest(), zero, index, Some(yes)),
                 Some(&Slot { active: before, index: lower, .. }) => {
-                    // Active slots are the first ones, and index - lower - 1 is in [0, 2^H): both indices are below 2^H.
+                    // Active slots come first, and index - lower - 1 is in [0, 2^H). Both indices are below 2^H.
                     let active = b.node(tree, leaf.digest(), zero, index, None);
                     implies(b, active, before);
                     let above = b.combine_base([ZERO, ONE, -ONE], index, zero, lower);
@@ -184,7 +189,7 @@ impl Family<'_> {
         (key, vec![root, canonical, word(node.height), word(node.base)], slots)
     }
 
-    /// All leaves of a block below a node.
+    /// All leaves of a block below a node: the key, the words of the statement, the slots.
     fn all_leaves<K: Extension>(&self, b: &mut Builder<K>) -> (Word, Vec<Word>, Vec<Slot>) {
         let [root, key] = free(b);
         let [numbers, _] = free(b);
@@ -200,7 +205,7 @@ impl Family<'_> {
 /// The merge.
 ///
 /// # Panics
-/// Unless the parameters have rows of bits for [`Size::zeros`].
+/// Unless the parameters have a mode for [`Size::zeros`].
 pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     Family::of_batches(size).merge(parameters)
 }
@@ -209,7 +214,7 @@ impl Family<'_> {
     /// The merge.
     ///
     /// # Panics
-    /// Unless the parameters have rows of bits for [`Family::modes`].
+    /// Unless the parameters have the modes of [`Family::modes`].
     pub fn merge<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
         if let Some(tree) = self.translation {
             return translation::merge(parameters, self.size, tree);
@@ -232,7 +237,7 @@ impl Family<'_> {
         };
         let circuits = [b.bit(), b.bit()];
 
-        // The children are one level below their parent, which is below the node.
+        // The children are one level below their parent, and the parent is below the node.
         let (zero, one) = (b.zero(), b.one());
         let below = Height::new(b, size.height_max - 1);
         let tree = b.tree(root, node.height, node.index);
@@ -246,7 +251,7 @@ impl Family<'_> {
         if self.complete {
             block::nothing_beside(b, &node, tree, [parent_index, below.size], &below.flags);
         }
-        // The inputs' digest, then the output.
+        // The digest of the inputs, then the output: of the left child, of the right child, of the merge.
         let mut said: [Vec<Word>; 3] = Default::default();
         if let Some((app, output_len)) = self.app {
             let [left, right] = [(); 2].map(|()| (0..output_len).map(|_| b.any()).collect::<Vec<Base>>());
@@ -267,25 +272,25 @@ impl Family<'_> {
     }
 }
 
-/// The blocks that both circuits of batches need of each table.
+/// The blocks of each table that both circuits of batches need.
 pub fn blocks<K: Extension>(parameters: &Parameters<K>, size: Size) -> [usize; Table::ALL.len()] {
     Family::of_batches(size).blocks(parameters)
 }
 
-/// Two words of the prover's choice.
+/// Two words that the prover chooses.
 pub(crate) fn free<K: Extension>(b: &mut Builder<K>) -> [Word; 2] {
     let tag = b.tag(FREE_TAG);
     b.hash_free(tag).1
 }
 
-/// Demands a => c.
+/// Demands that a = 1 implies c = 1.
 pub(crate) fn implies<K: Extension>(b: &mut Builder<K>, a: Bool, c: Bool) {
     let zero = b.zero();
     let [a, c]: [Base; 2] = [a.into(), c.into()];
     b.check([-ONE, ONE, ZERO], a.into(), c.into(), zero.into(), zero.into());
 }
 
-/// A height of the prover's choice, from 0 up.
+/// A height from 0 to `most`, chosen by the prover.
 struct Height {
     /// 1 on the levels below the height.
     flags: Vec<Bool>,
@@ -304,21 +309,21 @@ impl Height {
         let mut height = zero;
         for &flag in &flags {
             height = b.combine_base([ZERO, ONE, ONE], height, zero, flag.into());
-            // Times 1 + flag.
+            // Multiply by 1 + flag.
             size = b.combine_base([ONE, ONE, ZERO], size, flag.into(), zero);
         }
         Self { flags, height, size }
     }
 }
 
-/// The node that is proven about.
+/// The node that a proof is about.
 pub(crate) struct Node {
     /// 1 on the levels below the height.
     pub(crate) flags: Vec<Bool>,
     pub(crate) height: Base,
-    /// q.
+    /// q, the number among the nodes of its height.
     index: Base,
-    /// q 2^h.
+    /// b = q 2^h.
     pub(crate) base: Base,
 }
 
@@ -326,7 +331,7 @@ impl Node {
     pub(crate) fn new<K: Extension>(b: &mut Builder<K>, index: Base, size: Size) -> Self {
         let Height { flags, height, size: leaves } = Height::new(b, size.height_max);
         let (zero, one) = (b.zero(), b.one());
-        // 2^(H - h): times 2 - flag.
+        // 2^(H - h): multiply by 2 - flag, starting from 1.
         let room = flags.iter().fold(one, |room, &flag| b.combine_base([-ONE, TWO, ZERO], room, flag.into(), zero));
         let last = b.combine_base([ZERO, ONE, -ONE], room, zero, one);
         let left = b.combine_base([ZERO, ONE, -ONE], last, zero, index);

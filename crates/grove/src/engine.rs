@@ -1,4 +1,4 @@
-//! Circuits, key and provers of one profile and height class.
+//! The circuits, key and provers of one profile and height class.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::circuit::{Family, Size};
 use crate::translation::{KeccakTree, Side};
 use crate::{openzeppelin, translation, witness};
 
-/// The size of both circuits of a profile and height class: what [`recursion::fixed_point`] finds.
+/// The size of both circuits of a profile and height class, as [`recursion::fixed_point`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Blocks of each table.
@@ -31,7 +31,7 @@ pub struct Shape {
     pub variables: usize,
 }
 
-/// Which circuits an engine has.
+/// Selects the circuits of an engine.
 #[derive(Clone)]
 pub(crate) struct Kind {
     pub(crate) size: Size,
@@ -86,20 +86,20 @@ impl<K: Extension> Circuits<K> {
     }
 }
 
-/// What verifies proofs: the key, and what an application's output is.
+/// Verifies proofs: the key, and how an application's output is encoded.
 pub(crate) struct Judge<K> {
     key: Key<K>,
     output: Option<Output>,
 }
 
-/// Is told when a step has ended.
+/// Callback that is called after each step of a proof.
 pub(crate) type Ended<'a> = &'a mut dyn FnMut(Step);
 
 /// Proves and verifies nodes.
 pub(crate) struct Engine<K> {
     circuits: Circuits<K>,
     provers: [Prover<K>; 2],
-    /// What a bucket hands on.
+    /// The claim about the key that a bucket passes to its parent: a point and a value.
     claim: (Vec<K>, K),
 }
 
@@ -164,7 +164,7 @@ impl<K: ProofField> Engine<K> {
         self.prove(NodeKind::Merge, witness.statement, output, &[free, data].concat(), public, ended)
     }
 
-    /// A bucket of digest translation.
+    /// Proves a bucket of digest translation.
     fn slots(&self, tree: &KeccakTree, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
         let (size, key, statement) = (self.circuits.kind.size, self.key().digest(), witness.statement);
         let (digest, mut free) = match tree {
@@ -188,7 +188,7 @@ impl<K: ProofField> Engine<K> {
         self.prove(NodeKind::Bucket, statement, output, &free, public, ended)
     }
 
-    /// A merge of digest translation, of one or two children.
+    /// Proves a merge of digest translation, of one or two children.
     pub(crate) fn level(
         &self,
         children: [Option<&NodeProof>; 2],
@@ -246,7 +246,7 @@ impl<K: ProofField> Engine<K> {
         let (statement_of, writer) = (public.statement(self.key().digest(), circuit), Writer::new(tags::TRANSCRIPT));
         let elements = self.provers[which].write(Isa::detect(), writer, &statement_of, &witness, &mut step);
         let proof = Proof { elements, circuit, public };
-        // Milliseconds, against a proof that a fault of the machine has spoilt.
+        // Takes milliseconds, and detects a proof that a hardware fault has corrupted.
         proof.verify(self.key()).map_err(|e| BackendError::Internal(format!("a fresh {kind} proof: {e}")))?;
         ended(Step::new(Phase::Check, Work::default()));
         Ok(NodeProof { kind, statement, output, bytes: encode(&proof) })
@@ -257,17 +257,17 @@ fn refused(e: VerifyError) -> BackendError {
     BackendError::Rejected(e.to_string())
 }
 
-/// No proof is as long: three times what they have.
+/// Upper bound for the length of a proof in bytes: about three times the length of an actual proof.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The claim that is handed on, then the proof: eight bytes for each element of F, least significant first.
+/// The claim that is passed on, then the proof: eight bytes per element of F, least significant byte first.
 pub(crate) fn encode<K: Extension>(proof: &Proof<K>) -> Vec<u8> {
     let Public { point, value, .. } = &proof.public;
     let claim = point.iter().chain([value]).flat_map(|x| x.as_ref().to_vec());
     claim.chain(proof.elements.iter().copied()).flat_map(|x| x.as_u64().to_le_bytes()).collect()
 }
 
-/// What [`encode`] has made bytes of: the point and the value of the claim, the elements of the proof.
+/// Inverts [`encode`]: returns the point and the value of the claim, and the elements of the proof.
 pub(crate) fn decode<K: Extension>(key: &Key<K>, bytes: &[u8]) -> Result<(Vec<K>, K, Vec<Goldilocks>), String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("a proof of {} bytes: none has more than {MAX_BYTES}", bytes.len()));
@@ -297,7 +297,7 @@ impl<K: Extension> Judge<K> {
         self.output.map(|output| output.said)
     }
 
-    /// Accepts exactly the proofs of the statement, with its output, by the circuit of its kind.
+    /// Accepts exactly the proofs of `proof.statement` with `proof.output` by the circuit of `proof.kind`.
     pub(crate) fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
         self.decode(proof)?.verify(&self.key).map(|_| ()).map_err(refused)
     }
@@ -313,7 +313,7 @@ impl<K: Extension> Judge<K> {
                 "a {kind} proof with an output of {found} elements, expected a bucket's or a merge's of {expected}"
             )));
         }
-        // Numbers above p have no other name here.
+        // Positions from p up would alias smaller ones in the public inputs.
         if statement.base >= Goldilocks::ORDER {
             return Err(rejected(format!("position {} is above any tree", statement.base)));
         }

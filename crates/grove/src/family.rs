@@ -20,19 +20,19 @@ use crate::openzeppelin::MAX_COLUMNS;
 use crate::translation::KeccakTree;
 use crate::{GroveBackend, GroveVerifier};
 
-/// An application has no circuits.
+/// Reasons why an application has no circuits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FamilyError {
-    /// The profile is of another backend.
+    /// The profile belongs to another backend.
     #[error("applications have no circuits of the backend {BACKEND_NAME} for profile {0} (known: {known})", known = Profile::GROVE.map(Profile::name).join(", "))]
     Profile(Profile),
-    /// The application is of another scheme.
+    /// The application has no circuits for this scheme.
     #[error("the application has no circuits for scheme {0}")]
     Scheme(Scheme),
-    /// Rows of ABI words have other numbers of columns.
+    /// The number of columns of ABI words is out of range.
     #[error("rows of {0} columns have no proof to OpenZeppelin's tree: commit a table of 1 to {MAX_COLUMNS} columns")]
     Columns(usize),
-    /// A single leaf takes too many rows.
+    /// The circuits are too large even with one leaf per bucket.
     #[error(
         "the circuits of this application, with {output_len} elements of output, are too large: ask for less at a time"
     )]
@@ -42,7 +42,8 @@ pub enum FamilyError {
     },
 }
 
-/// The circuits of an application in one scheme, profile and height class. They follow from the application: whoever verifies makes them, too.
+/// The circuits of an application in one scheme, profile and height class. The application determines them: verifiers
+/// build the same ones.
 #[derive(Clone)]
 pub struct AppFamily {
     kind: Kind,
@@ -54,11 +55,12 @@ pub struct AppFamily {
     bits: SoundnessBits,
 }
 
-/// [`Circuits::larger`](crate::application::Circuits::larger) of blocks, whose slots are a power of two and which a whole table is cut into.
+/// [`Circuits::larger`](crate::application::Circuits::larger) of complete batches. The slots of a block are a power of
+/// two, and the whole table is cut into blocks.
 const LARGER_BLOCKS: f64 = 2.0;
 
 impl AppFamily {
-    /// The circuits of an application, whose size is searched for: some tenths of a second.
+    /// Finds the size of an application's circuits, in some tenths of a second.
     ///
     /// # Errors
     /// [`FamilyError`].
@@ -83,13 +85,13 @@ impl AppFamily {
         Ok(Self { kind, shape, scheme, profile, class, elements, bits })
     }
 
-    /// The circuits of digest translation to this tree, with buckets of 2^`bucket_height` slots.
+    /// The circuits of digest translation to `tree`, with buckets of 2^`bucket_height` slots.
     ///
     /// # Errors
     /// [`FamilyError`].
     ///
     /// # Panics
-    /// Unless buckets have from 2 to 2^8 slots.
+    /// If buckets have fewer than 2 or more than 2^8 slots.
     pub fn translation(
         profile: Profile,
         class: HeightClass,
@@ -112,32 +114,33 @@ impl AppFamily {
         Ok(Self { kind, shape, scheme: Scheme::Tree, profile, class, elements, bits })
     }
 
-    /// Leaves of a bucket, or slots of a block.
+    /// Leaves per bucket, or slots per block.
     pub fn capacity(&self) -> usize {
         self.kind.size.capacity
     }
-    /// Blocks of each table, and the variables of the committed stack.
+    /// Blocks of each table, and log2 of the elements of the committed stack.
     pub fn shape(&self) -> Shape {
         self.shape
     }
-    /// What is committed to, in the unit of the circuits of batches: about what a proof takes in theirs.
+    /// The number of committed elements, as a multiple of that of the circuits of batches: about the ratio of their
+    /// proving times.
     pub fn growth(&self) -> f64 {
         let plain = if self.profile == Profile::Grove128 { 1.78e6 } else { 2.33e6 };
         self.elements as f64 / plain
     }
-    /// The bits of proofs: the least over all terms.
+    /// The bits of soundness of the proofs: the minimum over all error terms.
     pub fn bits(&self) -> SoundnessBits {
         self.bits
     }
-    /// What the backend is, for an application of this name and these parameters.
+    /// The backend's description, for an application with this name and these parameters.
     pub fn spec(&self, app: AppSpec) -> BackendSpec {
         let choice = BackendChoice::new(BACKEND_NAME, self.profile).with_app(self.scheme, app);
         BackendSpec { choice, version: BACKEND_VERSION, class: self.class, capacity: self.capacity(), wraps: false }
     }
-    /// What proves.
+    /// Builds the prover.
     ///
     /// # Errors
-    /// When the circuits cannot be built.
+    /// If the circuits cannot be built.
     pub fn backend(&self, app: AppSpec) -> Result<GroveBackend, BackendError> {
         let Self { ref kind, shape, scheme, profile, class, .. } = *self;
         let rules = match scheme {
@@ -147,16 +150,16 @@ impl AppFamily {
         };
         Ok(GroveBackend::with(self.spec(app), rules, Built::of(profile, kind.clone(), shape)?.prover()))
     }
-    /// What verifies.
+    /// Builds the verifier.
     ///
     /// # Errors
-    /// Those of [`Self::backend`].
+    /// The errors of [`Self::backend`].
     pub fn verifier(&self) -> Result<GroveVerifier, BackendError> {
         Ok(GroveVerifier::with(Built::of(self.profile, self.kind.clone(), self.shape)?.verifier()))
     }
 }
 
-/// The kind with the most leaves that a bucket may have, and what follows from it.
+/// A kind of circuits with its final capacity, and what follows from it.
 struct Found {
     kind: Kind,
     shape: Shape,
@@ -168,7 +171,7 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     let of = |capacity: usize| Kind { size: Size { capacity, ..kind.size }, ..kind.clone() };
     let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
     let too_large = FamilyError::TooLarge { output_len };
-    // What the merge takes alone.
+    // The merge alone.
     let modes = kind.family().modes();
     let merge = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().merge(parameters).blocks());
     let merge = merge.ok_or(too_large.clone())?;
@@ -185,7 +188,7 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
         }
         Layout::new(merge.tables(), needed).committed().elements() as f64 <= most
     };
-    // Rows of a bucket are a line in its capacity, but for those of paths.
+    // The rows of a bucket are linear in its capacity, except for the rows of paths.
     let rows = |capacity: usize| {
         let kind = of(capacity);
         let bucket = kind.family().bucket(&merge);
@@ -208,7 +211,7 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
         let most = 1usize << (kind.size.height_max - 1).min(16);
         core::iter::successors(Some(most), |n| Some(n / 2)).take_while(|&n| n > 0).find(|&n| holds(n))
     } else {
-        // The first that does not fit.
+        // `first` counts the capacities from 1 up that fit, so it is also the greatest of them.
         let first = (1..1usize << 16).collect::<Vec<_>>().partition_point(|&n| holds(n));
         Some(first).filter(|&n| n > 0)
     };
@@ -220,7 +223,7 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     settled(of(capacity), found)
 }
 
-/// What follows from a kind whose capacity is known.
+/// [`Found`] for a kind whose capacity is known.
 fn fixed<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyError> {
     let found = recursion::fixed_point(rounds, &kind.family().modes(), |it| kind.family().blocks(it));
     settled::<K>(kind, found)

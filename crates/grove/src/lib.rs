@@ -1,12 +1,15 @@
 //! Proofs of batches by the multilinear engine: the backend `grove`.
 //!
-//! [`GroveBackend`] proves the buckets and merges of a batch ([`RecursionBackend`](evergrove_commit::RecursionBackend)), [`GroveVerifier`] verifies
-//! them. What they prove is what the Plonky2 backend proves: the circuits are in `circuit`, their free data in `witness`; [`translation`] has those of the
-//! Keccak tree, with theirs, and [`openzeppelin`] those of OpenZeppelin's.
+//! [`GroveBackend`] proves the buckets and merges of a batch
+//! ([`RecursionBackend`](evergrove_commit::RecursionBackend)); [`GroveVerifier`] verifies the proofs. The statements
+//! are those of the Plonky2 backend. Module [`circuit`] has the circuits, [`witness`] their free data. [`translation`]
+//! and [`openzeppelin`] have the circuits and the free data of digest translation to the Keccak tree and to
+//! OpenZeppelin's tree.
 //!
-//! **Keys.** A verifier needs the fixed columns of both circuits, ten million bytes. Nobody has to keep those of batches: the circuits are built in less
-//! time than a file takes to be read and hashed, and their digest is compared with the pinned one. The key of an application may come from a file
-//! whose digest the verifier trusts ([`GroveVerifier::read`]): nothing is built then.
+//! **Keys.** A verifier needs the fixed columns of both circuits, which take ten million bytes. The key of batches
+//! needs no file: building the circuits takes less time than reading and hashing a file would, and the digest of the
+//! result is compared with the pinned one. The key of an application may be read from a file whose digest the verifier
+//! trusts ([`GroveVerifier::read`]); then no circuit is built.
 
 #![forbid(unsafe_code)]
 

@@ -1,18 +1,23 @@
-//! All slots below a node, and OpenZeppelin's tree over them: the circuits of digest translation for rows of ABI words.
+//! The circuits of digest translation for rows of ABI words: all slots below a node, and OpenZeppelin's tree over them.
 //!
-//! **Public inputs** are those of [`translation`](crate::translation): (C, 0, h, b), then K as two words of halves. A row is its ABI words as halves of 32 bits, eight
-//! to a word ([`word_elements`](evergrove_verifier::abi::word_elements)), and the value of its slot is their hash by the schema's rule.
+//! **Public inputs** are those of [`translation`](crate::translation): (C, 0, h, b), then K as two words of halves. A
+//! row is its ABI words as halves of 32 bits, eight per word
+//! ([`word_elements`](evergrove_verifier::abi::word_elements)). The value of its slot is the hash of these halves by
+//! the schema's rule.
 //!
-//! **The bucket** holds for exactly these: C is the Poseidon digest of the node of height k above position b, a multiple of 2^k below 2^H, for 2^k slots, each empty or
-//! the value of a row whose words are values of their types; at least one slot is a row; and K is the root over the same slots of OpenZeppelin's tree
+//! **The bucket** is satisfiable for exactly these statements: b is a multiple of 2^k below 2^H; C is the Poseidon
+//! digest of the node of height k above position b, for 2^k slots, each of them empty or the value of a row whose words
+//! are values of their types; at least one slot is a row; and K is the root of OpenZeppelin's tree over the same slots
 //! ([`openzeppelin`]).
 //!
-//! **The merge** holds for exactly these: 1 <= h <= H, b is a multiple of 2^h below 2^H, C = f(C_L, C_R; 0), and for each side there is a proof of (C_i, 0, h - 1, b_i) and
-//! K_i by a circuit of the key, or C_i is the digest of an empty subtree of height h - 1; one side at least has a proof; and K is the hash of both K_i, the lower
-//! one first, or the K_i of the only side.
+//! **The merge** is satisfiable for exactly these statements: 1 <= h <= H, b is a multiple of 2^h below 2^H, C = f(C_L,
+//! C_R; 0); for each side there is a proof of (C_i, 0, h - 1, b_i) and K_i by a circuit of the key, or C_i is the
+//! digest of an empty subtree of height h - 1; at least one side has a proof; and K is the hash of both K_i, the lower
+//! one first, or the K_i of the only side that has a proof.
 //!
-//! **Digests that may be missing.** An [`OptionalDigest`] is two words and a bit. The words count only where the bit is 1: each use of them is a tuple on the bus whose count is
-//! the bit, or a product of bits with it. Where the bit is 0 they may have any value, so that every value can be a digest. The bit of a published digest is 1.
+//! **Digests that may be missing.** An [`OptionalDigest`] is two words and a bit. The words count only where the bit is
+//! 1: each use of the words is a tuple on the bus whose count is the bit, or a product of bits with it. Where the bit
+//! is 0 the words may have any value, so every value can be a digest. The bit of a published digest is 1.
 
 use evergrove_commit::schema::row_tag;
 use evergrove_commit::{BucketWitness, LeafWitness};
@@ -37,29 +42,29 @@ use crate::translation::{Leaves, MAX_HALF, Weights, begin, equal};
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
-/// The most columns of a row.
+/// The greatest number of columns of a row.
 pub const MAX_COLUMNS: usize = 16;
 
-/// Bits of a half.
+/// Bits per half.
 const HALF_BITS: usize = 32;
-/// Bytes of a half.
+/// Bytes per half.
 const HALF_BYTES: usize = 4;
-/// Pairs of halves in a block of Keccak.
+/// Pairs of halves per block of Keccak.
 const BLOCK_PAIRS: usize = BLOCK_HALVES / 2;
 
-/// Bits from n on are zero.
+/// The columns of bits from n up, which are 0 in a number below 2^n.
 fn from(n: usize) -> core::ops::Range<usize> {
     n..bits::COLUMNS
 }
 
-/// What rows of bits are for.
+/// The modes of the rows of the table of bits.
 pub(crate) fn modes(size: Size, types: &[AbiType]) -> Modes {
     let ranges = types.iter().flat_map(|&kind| room(kind)).map(from);
     let zeros = [size.zeros(), from(HALF_BITS)].into_iter().chain(ranges).collect();
     Modes { widths: vec![8], zeros, other: None }
 }
 
-/// Bits of the numbers that [`canonical`] bounds.
+/// Widths in bits of the numbers that [`canonical`] bounds.
 fn room(kind: AbiType) -> Vec<usize> {
     let bits = match kind {
         AbiType::Address | AbiType::Bool => vec![],
@@ -70,23 +75,24 @@ fn room(kind: AbiType) -> Vec<usize> {
     bits.into_iter().filter(|&bits| bits > 0).collect()
 }
 
-/// Bytes in front of those of a number: whole halves, and bytes of the next one.
+/// Bytes before those of a number of this width: whole halves, then bytes of the next half.
 fn leading(width: Width) -> (usize, usize) {
     let bytes = WORD_BYTES - width.bytes();
     (bytes / HALF_BYTES, bytes % HALF_BYTES)
 }
 
-/// A digest of the tree where the bit is 1. Where it is 0 there is none, and the words may be any.
+/// A digest of the tree if the bit is 1. If the bit is 0 there is no digest, and the words may have any value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OptionalDigest {
     pub(crate) there: Bool,
     pub(crate) words: [Word; 2],
 }
 
-/// The node above two children: the hash of both, the lower one first; the only one; none.
+/// The node above two children: the hash of both, the lower one first; the only child; or no node.
 ///
-/// The set has two places for the operands of the hash, and one for the node, for each of their two words. Where both children are there, the swap bit says at which place
-/// each is; an only child is at the first place, and becomes the node.
+/// For each of the two words of a digest, the set has two places for the operands of the hash and one place for the
+/// node. With two children, the swap bit decides which of them is at which operand's place. An only child is at the
+/// first place, and becomes the node.
 pub(crate) fn parent<K: Extension>(
     b: &mut Builder<K>,
     x: Element,
@@ -119,13 +125,15 @@ pub(crate) fn parent<K: Extension>(
     OptionalDigest { there, words }
 }
 
-/// Demands low <= high as numbers of 256 bits, for words of halves below 2^32, which are four bytes with the first one least. `x` is X of K.
+/// Demands low <= high as numbers of 256 bits, given as words of halves below 2^32. A half is four bytes, the first of
+/// them the least significant. `x` is X of K.
 ///
-/// At most one flag is 1. Halves before it are equal, all of them without one. At the flag the half of `low`, its bytes in the reverse order, is less than that of `high`.
+/// At most one flag is 1. The halves before the flag are equal; without a flag all halves are equal. At the flag, the
+/// half of `low`, with its bytes reversed, is less than that of `high`.
 fn ordered<K: Extension>(b: &mut Builder<K>, x: Element, [low, high]: [[Word; 2]; 2]) {
     let (zero, one) = (b.zero(), b.one());
     let flags: [Base; DIGEST_HALVES] = core::array::from_fn(|_| b.bit().into());
-    // 1 up to the half in front of the flag, X times that for every second half.
+    // 1 for the halves before the flag, and 0 from the flag on; times X for every second half.
     let mut same = one;
     let weights = flags.iter().enumerate().map(|(i, &flag)| {
         same = b.combine_base([ZERO, ONE, -ONE], same, zero, flag);
@@ -139,7 +147,7 @@ fn ordered<K: Extension>(b: &mut Builder<K>, x: Element, [low, high]: [[Word; 2]
         let [low, high] = [low, high].map(|words| b.dot(zero.into(), &[words[i / 2]], &weights));
         equal(b, low, high);
     }
-    // The halves at the flag, then their bytes: those of `low`, those of `high`, one more.
+    // The halves at the flag, then their bytes: four of `low`, four of `high`, and one unused.
     let halves = [low, high].map(|words| b.dot_base(&words, &flags));
     let hints: [Hint; 3] = [bytes::<0>, bytes::<1>, bytes::<2>];
     let bytes = hints.map(|hint| b.numbers_of(8, &halves, hint));
@@ -154,21 +162,21 @@ fn ordered<K: Extension>(b: &mut Builder<K>, x: Element, [low, high]: [[Word; 2]
         equal(b, half.into(), halves[i].into());
         reversed
     });
-    // The difference, less one where there is a flag.
+    // The difference, minus 1 if a flag is set.
     let difference = b.combine_base([ZERO, ONE, -ONE], reversed[1], zero, reversed[0]);
     let flagged = b.combine_base([ZERO, -ONE, ONE], same, zero, one);
     let above = b.combine_base([ZERO, ONE, -ONE], difference, zero, flagged);
     b.zeros(above, from(HALF_BITS));
 }
 
-/// Bytes 3 I to 3 I + 2 of two halves, 21 bits apart.
+/// Bytes 3 I to 3 I + 2 of two halves, one every 21 bits.
 pub(crate) fn bytes<const I: usize>(halves: &[Goldilocks]) -> Goldilocks {
     let all = halves[0].as_u64() & MAX_HALF.as_u64() | halves[1].as_u64() << HALF_BITS;
     let byte = |i: usize| all.checked_shr(8 * i as u32).unwrap_or(0) & 0xff;
     Goldilocks::new((0..3).map(|i| byte(3 * I + i) << (bits::CHUNK * i)).sum())
 }
 
-/// Demands that the halves of a word, which are below 2^32, be a value of the type: [`AbiType::is_canonical`].
+/// Demands that the halves of a word be a value of the type: [`AbiType::is_canonical`]. The halves must be below 2^32.
 fn canonical<K: Extension>(b: &mut Builder<K>, kind: AbiType, words: [Word; 2]) {
     let zero = b.zero();
     let half = |b: &mut Builder<K>, i: usize| b.limb(words[i / WORD], i % WORD);
@@ -178,7 +186,7 @@ fn canonical<K: Extension>(b: &mut Builder<K>, kind: AbiType, words: [Word; 2]) 
             b.no_limbs(word, limbs.start - WORD * i..limbs.end - WORD * i);
         }
     };
-    // x / 2^bits.
+    // x / 2^bits in F.
     let shifted = |b: &mut Builder<K>, x: Base, bits: usize| {
         let inverse = Goldilocks::new(1 << bits).inverse().expect("a power of two");
         b.combine_base([ZERO, inverse, ZERO], x, zero, zero)
@@ -195,7 +203,7 @@ fn canonical<K: Extension>(b: &mut Builder<K>, kind: AbiType, words: [Word; 2]) 
             let (halves, bytes) = leading(width);
             nothing(b, 0..halves);
             if bytes > 0 {
-                // The first bytes are the least ones.
+                // The first bytes are the least significant ones of a half.
                 let half = half(b, halves);
                 let rest = shifted(b, half, 8 * bytes);
                 b.zeros(rest, from(HALF_BITS - 8 * bytes));
@@ -213,7 +221,7 @@ fn canonical<K: Extension>(b: &mut Builder<K>, kind: AbiType, words: [Word; 2]) 
         AbiType::Int(width) => {
             let (halves, bytes) = leading(width);
             let own = half(b, halves);
-            // Bytes of the sign, then 7 bits and the sign again, then the rest.
+            // Bytes of the sign, then 7 bits, then the sign bit, then the rest.
             let sign: Base = b.bit_of(&[own], [bit::<7>, bit::<15>, bit::<23>, bit::<31>][bytes]).into();
             let low = b.any_of(&[own], [seven::<0>, seven::<8>, seven::<16>, seven::<24>][bytes]);
             b.zeros(low, from(7));
@@ -241,14 +249,15 @@ fn bit<const I: usize>(x: &[Goldilocks]) -> Goldilocks {
     Goldilocks::new(x[0].as_u64() >> I & 1)
 }
 
-/// Seven bits of a half, from I on.
+/// The seven bits of a half from bit I up.
 fn seven<const I: usize>(x: &[Goldilocks]) -> Goldilocks {
     Goldilocks::new(x[0].as_u64() >> I & 0x7f)
 }
 
-/// The words of Keccak's message of so many pairs of halves that are no words of the row: the first pair of each, and how many it has, where a padding may follow.
+/// The words of Keccak's message, for a row of this many pairs of halves: for each word its first pair, and how many
+/// pairs of the row it has. Padding may follow the pairs.
 ///
-/// A block has 17 pairs, so that words of the second block begin with the second pair of a row's.
+/// A block has 17 pairs, so the words of the second block start at the second pair of a word of the row.
 fn words_of_message(pairs: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..pairs).step_by(BLOCK_PAIRS).flat_map(move |first| {
         let end = pairs.min(first + BLOCK_PAIRS);
@@ -256,7 +265,7 @@ fn words_of_message(pairs: usize) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// True for a word of the message that is one of the row.
+/// True for a word of the message that is also a word of the row.
 fn is_of_row((pair, pairs): (usize, usize)) -> bool {
     pair.is_multiple_of(2) && pairs == 2
 }
@@ -300,7 +309,7 @@ pub(crate) fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size, types
     let mut level = Vec::with_capacity(size.capacity);
     for place in 0..size.capacity as u64 {
         let (digest, row) = b.sponge(row_tag(halves), halves);
-        // (index, value) and three zeros.
+        // (index, value), then three zeros.
         let (leaf, [first, second]) = b.hash_free(tag);
         b.no_limbs(second, 1..WORD);
         let index = b.limb(first, 0);
@@ -329,25 +338,25 @@ pub(crate) fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size, types
     builder
 }
 
-/// A row of a bucket: its value, and the halves of its words.
+/// A row of a bucket: the value of its slot, and the halves of its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The slot's value.
     pub value: Value,
-    /// Eight halves for each column.
+    /// Eight halves per column.
     pub halves: Vec<Goldilocks>,
 }
 
 impl Row {
-    /// The row of ABI words.
+    /// The row of these ABI words.
     pub fn new(words: &[AbiWord]) -> Self {
         let halves: Vec<Goldilocks> = words.iter().flat_map(to_elements).collect();
         Self { value: hash_tagged(&halves, row_tag(halves.len())).0, halves }
     }
-    /// The row that a leaf's opening says.
+    /// The row in a leaf's opening.
     ///
     /// # Errors
-    /// When the opening is not the row of the leaf's value, or its words are no values of the types.
+    /// If the opening does not hash to the leaf's value, or its words are not values of the types.
     pub fn of(leaf: &LeafWitness, types: &[AbiType]) -> Result<Self, String> {
         let index = leaf.index;
         let words: Option<Vec<AbiWord>> = leaf.opening.chunks(WORD_HALVES).map(from_elements).collect();
@@ -362,7 +371,7 @@ impl Row {
         }
         Ok(row)
     }
-    /// Its digest in OpenZeppelin's tree.
+    /// The row's digest in OpenZeppelin's tree.
     fn leaf(&self) -> KeccakDigest {
         let words: Vec<AbiWord> =
             self.halves.chunks(WORD_HALVES).map(|x| from_elements(x).unwrap_or_default()).collect();
@@ -370,10 +379,10 @@ impl Row {
     }
 }
 
-/// All slots below a node.
+/// The rows of all slots below a node.
 ///
 /// # Errors
-/// Those of [`Row::of`].
+/// The errors of [`Row::of`].
 pub fn slots(size: Size, types: &[AbiType], witness: &BucketWitness) -> Result<Vec<Option<Row>>, String> {
     let mut slots = vec![None; size.capacity];
     for leaf in &witness.leaves {
@@ -382,12 +391,12 @@ pub fn slots(size: Size, types: &[AbiType], witness: &BucketWitness) -> Result<V
     Ok(slots)
 }
 
-/// The root of OpenZeppelin's tree over slots; `None` where all are empty.
+/// The root of OpenZeppelin's tree over the slots; `None` if all slots are empty.
 pub fn digest(slots: &[Option<Row>]) -> Option<KeccakDigest> {
     openzeppelin::root(&slots.iter().map(|row| row.as_ref().map(Row::leaf)).collect::<Vec<_>>())
 }
 
-/// Free data of the bucket up to the claim that it hands on, for rows of so many columns.
+/// Free data of the bucket for rows of this many columns, up to the claim that it passes on.
 pub fn bucket_data(
     size: Size,
     columns: usize,
@@ -407,7 +416,7 @@ pub fn bucket_data(
         for (pair, count) in words_of_message(pairs).filter(|&at| !is_of_row(at)) {
             let end = free.len() + 2 * WORD;
             free.extend_from_slice(&halves[2 * pair..2 * (pair + count)]);
-            // The padding, where the message ends within a word.
+            // The padding, if the message ends within a word.
             if count == 1 && pair + 1 == pairs && !pairs.is_multiple_of(BLOCK_PAIRS) {
                 free.push(ONE);
             }
@@ -421,7 +430,7 @@ pub fn bucket_data(
     free
 }
 
-/// Free data of a node above two children, and its digest.
+/// Appends the free data of the node above two children, and returns its digest.
 pub(crate) fn parent_data(free: &mut Vec<Goldilocks>, children: [Option<KeccakDigest>; 2]) -> Option<KeccakDigest> {
     let node = openzeppelin::parent(children[0], children[1]);
     // An only child is compared with itself.

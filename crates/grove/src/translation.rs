@@ -1,14 +1,17 @@
-//! All slots below a node, and the Keccak tree over them: the circuits of digest translation.
+//! The circuits of digest translation: all slots below a node, and the Keccak tree over them.
 //!
-//! **Public inputs** of both circuits are (C, 0, h, b) as of batches, then K: two words of four halves of 32 bits each.
+//! **Public inputs** of both circuits are (C, 0, h, b) as in batches, then K: two words of four halves of 32 bits each.
 //!
-//! **The bucket** holds for exactly these: C and K are the Poseidon and the Keccak digest of the node of height k above position b, a multiple of 2^k below 2^H, for
-//! the same 2^k slots, each a value of four canonical words or empty. A slot uses the node of height 0 at its position, as its bit says: its leaf, or the digest of
-//! an empty slot. Its Keccak message is three words of halves: (index, value, 1, 0), or those of an empty slot.
+//! **The bucket** is satisfiable for exactly these statements: b is a multiple of 2^k below 2^H, and C and K are the
+//! Poseidon digest and the Keccak digest of the node of height k above position b, for the same 2^k slots, each of them
+//! empty or a value of four canonical words. The bit of a slot selects which node of height 0 the slot uses at its
+//! position: its leaf, or the digest of an empty slot. The Keccak message of a slot is three words of halves: (index,
+//! value, 1, 0), or those of an empty slot.
 //!
-//! **The merge** holds for exactly these: 1 <= h <= H, b is a multiple of 2^h below 2^H, C = f(C_L, C_R; 0) and K = Keccak-256(K_L, K_R), and for each side, at b and at
-//! b + 2^(h - 1), there is a proof of (C_i, 0, h - 1, b_i) and K_i by a circuit of the key, or C_i and K_i are the digests of an empty subtree of height h - 1. One bit
-//! chooses both. In the place of an empty child any proof is verified, and what it states is ignored.
+//! **The merge** is satisfiable for exactly these statements: 1 <= h <= H, b is a multiple of 2^h below 2^H, C = f(C_L,
+//! C_R; 0), K = Keccak-256(K_L, K_R), and for each side, at b and at b + 2^(h - 1), there is a proof of (C_i, 0, h - 1,
+//! b_i) and K_i by a circuit of the key, or C_i and K_i are both the digests of an empty subtree of height h - 1. One
+//! bit per side chooses both digests. For an empty child the circuit verifies any proof and ignores its statement.
 
 use std::collections::BTreeSet;
 
@@ -41,14 +44,14 @@ const SLOT_WORDS: usize = 3;
 /// The Keccak tree that a digest translation is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeccakTree {
-    /// Over positions and values: [`keccak_tree`].
+    /// The tree over positions and values: [`keccak_tree`].
     Values,
-    /// OpenZeppelin's, over rows of these types: [`openzeppelin`](evergrove_verifier::openzeppelin).
+    /// OpenZeppelin's tree over rows of these types: [`openzeppelin`](evergrove_verifier::openzeppelin).
     OpenZeppelin(Vec<AbiType>),
 }
 
 impl KeccakTree {
-    /// What rows of bits are for.
+    /// The modes of the rows of the table of bits.
     pub(crate) fn modes(&self, size: Size) -> Modes {
         match self {
             Self::Values => Modes { zeros: vec![size.zeros()], ..Modes::default() },
@@ -64,7 +67,7 @@ impl KeccakTree {
     }
 }
 
-/// 1 and X, in which two elements of F are one of K, and what they are times 2^32.
+/// 1 and X, the weights that pack two elements of F into one of K, and both times 2^32.
 #[derive(Clone, Copy)]
 pub(crate) struct Weights {
     zero: Element,
@@ -87,26 +90,26 @@ impl Weights {
     pub(crate) fn x(&self) -> Element {
         self.units[1]
     }
-    /// Limbs i and i + 1 of a word.
+    /// Limbs i and i + 1 of a word, packed into one element of K.
     pub(crate) fn pair<K: Extension>(&self, b: &mut Builder<K>, word: Word, i: usize) -> Element {
         let mut weights = [self.zero; WORD];
         weights[i..i + 2].copy_from_slice(&self.units);
         b.dot(self.zero, &[word], &weights)
     }
-    /// Both pairs of words.
+    /// Both pairs of limbs of each word.
     fn pairs<K: Extension>(&self, b: &mut Builder<K>, words: &[Word]) -> Vec<Element> {
         words.iter().flat_map(|&word| [0, 2].map(|i| self.pair(b, word, i))).collect()
     }
 }
 
-/// Two elements of F as one of K.
+/// Packs two elements of F into one of K.
 pub(crate) fn packed<K: Extension>(x: [Goldilocks; 2]) -> K {
     let mut coefficients = vec![ZERO; K::DEGREE];
     coefficients[..2].copy_from_slice(&x);
     K::from_coefficients(&coefficients).expect("as many coefficients")
 }
 
-/// Demands a = b.
+/// Demands left = right.
 pub(crate) fn equal<K: Extension>(b: &mut Builder<K>, left: Element, right: Element) {
     let zero = b.zero().into();
     b.check([ZERO, ONE, ZERO], left, zero, zero, right);
@@ -125,7 +128,7 @@ fn choose<K: Extension>(b: &mut Builder<K>, bit: Base, [low, high]: [Element; 2]
     b.check([ONE, ZERO, ONE], difference, bit.into(), low, result);
 }
 
-/// Keccak-256 of up to eight words with their padding, but for its last bit.
+/// Keccak-256 of up to eight words. The words include their padding, except its last bit.
 fn keccak<K: Extension>(b: &mut Builder<K>, words: &[Word]) -> [Word; 2] {
     let end = b.word([ZERO, Goldilocks::new(PADDING_END), ZERO, ZERO]);
     let mut block = [b.word([ZERO; WORD]); BLOCK_WORDS];
@@ -140,13 +143,13 @@ fn keccak_node<K: Extension>(b: &mut Builder<K>, [left, right]: [[Word; 2]; 2]) 
     keccak(b, &[left[0], left[1], right[0], right[1], padding])
 }
 
-/// A digest as two words of halves.
+/// A digest as two words of four halves each.
 pub(crate) fn halves(digest: &KeccakDigest) -> [[Goldilocks; WORD]; 2] {
     let elements = keccak_tree::to_elements(digest);
     core::array::from_fn(|i| core::array::from_fn(|j| elements[WORD * i + j]))
 }
 
-/// Demands that the word of two halves be below p: where the high one is the largest, the low one is 0.
+/// Demands that the 64-bit number of two halves be below p: if the high half is the largest one, the low half is 0.
 fn canonical<K: Extension>(b: &mut Builder<K>, [low, high]: [Base; 2], max: Base) {
     let (zero, one) = (b.zero(), b.one());
     let inverse = b.any_of(&[high], |x| (MAX_HALF - x[0]).inverse().unwrap_or_default());
@@ -163,7 +166,7 @@ fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     let [root, key] = free(b);
     let (zero, one) = (b.zero(), b.one());
     let weights = Weights::new(b);
-    // The node's number, the first position, and the bytes of that position in the reverse order.
+    // The node's number, its first position, and that position with its bytes in reverse order, as two halves.
     let (mut number, mut start, mut reversed) = (zero, zero, [zero; 2]);
     for i in k..size.height_max {
         let bit: Base = b.bit().into();
@@ -190,7 +193,7 @@ fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     let max = b.constant(MAX_HALF);
     let mut level = Vec::with_capacity(size.capacity);
     for (place, message) in messages.as_chunks::<SLOT_WORDS>().0.iter().take(size.capacity).enumerate() {
-        // (index, value) and three zeros.
+        // (index, value), then three zeros.
         let (leaf, [first, second]) = b.hash_free(tag);
         b.no_limbs(second, 1..WORD);
         let index = b.combine_base([ZERO, ONE, Goldilocks::new(place as u64)], start, zero, one);
@@ -199,7 +202,7 @@ fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
         let not: Bool = b.boolean(not);
         b.node(tree, empty, zero, index, Some(not));
 
-        // The leaf's elements two by two, and the same of the message's halves.
+        // The leaf's elements packed two by two must equal those of the message's halves.
         let &[w1, w2, w3] = message;
         let Weights { zero: z, units: [unit, x], high: [high, high_x] } = weights;
         let values = [weights.pair(b, first, 0), weights.pair(b, first, 2), weights.pair(b, second, 0)];
@@ -220,7 +223,7 @@ fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
             let halves = [b.limb(word, low), b.limb(word, low + 1)];
             canonical(b, halves, max);
         }
-        // The index and the padding, or those of an empty slot.
+        // The halves of the index and the padding, or those of an empty slot.
         let shift = Goldilocks::new((place as u64) << 24);
         let own = b.combine([ZERO, shift, ONE], x, z, index_halves);
         let given = weights.pair(b, w1, 0);
@@ -239,7 +242,7 @@ fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     builder
 }
 
-/// The merge of a tree.
+/// The merge of the tree `of`.
 pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &KeccakTree) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
@@ -248,7 +251,7 @@ pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &K
     let node = Node::new(b, index, size);
     let (zero, one) = (b.zero(), b.one());
     let weights = Weights::new(b);
-    // A merge has children: its height is one at least.
+    // The height is at least 1: a merge has children.
     equal(b, Base::from(node.flags[0]).into(), one.into());
     let flag = |l: usize| node.flags.get(l).map_or(zero, |&flag| flag.into());
     let at_child: Vec<Base> =
@@ -259,10 +262,10 @@ pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &K
     }
     let child_height = b.combine_base([ZERO, ONE, -ONE], node.height, zero, one);
 
-    // The digests of an empty child, two elements at a time.
+    // The digests of an empty child at its height, packed two elements at a time.
     let poseidon = null_digests(size.height_max);
     let keccaks: Vec<KeccakDigest> = keccak_tree::null_digests(size.height_max).collect();
-    // In OpenZeppelin's tree an empty child has no digest.
+    // An empty child has no Keccak digest in OpenZeppelin's tree.
     let values = *of == KeccakTree::Values;
     let of_height = |l: usize| match values {
         true => [&[poseidon[l].0][..], &halves(&keccaks[l])].concat(),
@@ -326,7 +329,7 @@ pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &K
     builder
 }
 
-/// All slots below a node.
+/// The values of all slots below a node.
 pub fn slots(size: Size, witness: &BucketWitness) -> Vec<Option<Value>> {
     let mut slots = vec![None; size.capacity];
     for leaf in &witness.leaves {
@@ -335,18 +338,18 @@ pub fn slots(size: Size, witness: &BucketWitness) -> Vec<Option<Value>> {
     slots
 }
 
-/// The Keccak digest of all slots from a position on.
+/// The Keccak digest of the slots at positions from `base` up.
 pub fn digest(base: u64, slots: &[Option<Value>]) -> KeccakDigest {
     keccak_tree::levels(base, slots)[slots.len().ilog2() as usize][0]
 }
 
-/// The first free data of buckets: C, the key, the bits of the number.
+/// The first free data of buckets: C, the key's digest, the bits of the node's number.
 pub(crate) fn begin(size: Size, key: [Goldilocks; WORD], statement: &Statement) -> Vec<Goldilocks> {
     let bits = (size.block_height()..size.height_max).map(|i| Goldilocks::new(statement.base >> i & 1));
     [statement.root.0, key].concat().into_iter().chain(bits).collect()
 }
 
-/// Free data of the bucket up to the claim that it hands on.
+/// Free data of the bucket, up to the claim that it passes on.
 pub fn bucket_data(
     size: Size,
     key: [Goldilocks; WORD],
@@ -372,7 +375,7 @@ pub fn bucket_data(
         }
         free.extend([padding, ZERO]);
     }
-    // Two words at a time.
+    // The circuit takes free words in pairs.
     let end = messages + (free.len() - messages).next_multiple_of(2 * WORD);
     free.resize(end, ZERO);
 
@@ -387,7 +390,7 @@ pub fn bucket_data(
 pub(crate) struct Leaves<'a> {
     base: u64,
     slots: &'a [Option<Value>],
-    /// All levels but the root's.
+    /// All levels except the root's.
     levels: Vec<Vec<Digest>>,
     known: BTreeSet<(usize, u64)>,
 }
@@ -404,7 +407,7 @@ impl<'a> Leaves<'a> {
         }
         Self { base, slots, levels, known: BTreeSet::new() }
     }
-    /// Free data of a slot's leaf, its bit, and the siblings on its path that no slot before it has.
+    /// Writes the free data of a slot's leaf, its bit, and the siblings on its path that no earlier slot wrote.
     pub(crate) fn write(&mut self, free: &mut Vec<Goldilocks>, place: usize) {
         let (index, value) = (self.base + place as u64, self.slots[place]);
         free.push(Goldilocks::reduce(index));
@@ -416,18 +419,18 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// What a merge knows of a child.
+/// A child, as a merge's free data describes it.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
-    /// What the proof states that is verified in its place.
+    /// The statement and output of the proof that is verified for this child.
     pub stated: (&'a Statement, &'a [Goldilocks]),
-    /// Of a merge.
+    /// True if that proof is a merge's.
     pub merge: bool,
-    /// The child is empty: no proof is its own.
+    /// True if the child is empty: the verified proof is then not about this child.
     pub empty: bool,
 }
 
-/// Free data of the merge up to that of the children, and K.
+/// Free data of the merge, up to that of its children, and K.
 pub fn merge_data(
     size: Size,
     key: [Goldilocks; WORD],
@@ -456,7 +459,7 @@ pub fn merge_data(
     }));
     free.extend(sides.iter().map(|side| Goldilocks::new(side.merge.into())));
     free.extend(sides.iter().map(|side| Goldilocks::new(side.empty.into())));
-    // A verified child states a digest. For any other output the witness is wrong anyway.
+    // A verified child states a digest. Any other output makes the witness invalid anyway.
     let digest = match of {
         KeccakTree::Values => {
             let [left, right] = used.map(|used| keccak_tree::from_elements(&used));

@@ -12,7 +12,8 @@ use crate::circuit::Size;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 
-/// Free data up to the claim that the bucket hands on. The leaves are those of the statement, as the native backend says it.
+/// Free data of the bucket, without the claim that it passes on. The leaves must be those of the statement: the native
+/// backend checks them.
 pub fn bucket(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<Goldilocks> {
     let BucketWitness { statement, leaves } = witness;
     let mut free = Vec::new();
@@ -42,7 +43,7 @@ pub fn bucket(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<
     free
 }
 
-/// Free data of a block up to what its application takes.
+/// Free data of a block, up to what its application takes.
 pub fn block(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<Goldilocks> {
     let BucketWitness { statement, leaves } = witness;
     let k = size.block_height();
@@ -75,7 +76,7 @@ pub fn block(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<G
     free
 }
 
-/// What an application's bucket takes: its inputs, then what opens each slot.
+/// Free data of an application's bucket: its inputs, then the opening of each slot.
 pub fn application(size: Size, complete: bool, app: &dyn Application, leaves: &[LeafWitness]) -> Vec<Goldilocks> {
     let (circuits, opening_len) = (app.circuits(), app.opening_len());
     let mut free = circuits.inputs();
@@ -93,7 +94,8 @@ pub fn application(size: Size, complete: bool, app: &dyn Application, leaves: &[
     free
 }
 
-/// Free data up to that of the children; `outputs` are those of an application.
+/// Free data of the merge, up to that of its children. `outputs` are the children's outputs, if there is an
+/// application.
 pub fn merge(
     size: Size,
     complete: bool,
@@ -122,12 +124,12 @@ pub fn merge(
     free
 }
 
-/// The turns on the way of a position up the tree, at these levels, from above.
+/// The bits of `position` at these levels, from the highest level down.
 fn turns(free: &mut Vec<Goldilocks>, position: u64, levels: core::ops::Range<u8>) {
     free.extend(levels.rev().map(|level| Goldilocks::new(position >> level & 1)));
 }
 
-/// The number of a node among those of its height.
+/// The number of a node among the nodes of its height.
 fn number(statement: &Statement) -> u64 {
     statement.base.checked_shr(statement.height.into()).unwrap_or(0)
 }
@@ -140,7 +142,7 @@ fn flags(free: &mut Vec<Goldilocks>, height: u8, levels: u8) {
     free.extend((0..levels).map(|level| Goldilocks::new((level < height).into())));
 }
 
-/// The siblings on the path of a node, up to the first parent that is known.
+/// The siblings on the path of a node, up to its first ancestor in `known`; adds the ancestors to `known`.
 pub fn path(free: &mut Vec<Goldilocks>, known: &mut BTreeSet<(usize, u64)>, mut index: u64, siblings: &[Digest]) {
     for (level, sibling) in siblings.iter().enumerate() {
         index /= 2;
@@ -151,7 +153,7 @@ pub fn path(free: &mut Vec<Goldilocks>, known: &mut BTreeSet<(usize, u64)>, mut 
     }
 }
 
-/// The operands of every hash of the canonical digest of `leaves`, in post order.
+/// Appends the operands of every hash of the canonical digest of `leaves` to `out`, in post-order.
 fn canonical_hashes(leaves: &[(u64, Digest)], out: &mut Vec<[Digest; 2]>) -> Digest {
     if let [(_, digest)] = leaves {
         return *digest;

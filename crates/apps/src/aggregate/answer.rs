@@ -1,4 +1,4 @@
-//! Queries, and their answers read from the output of a plan.
+//! Queries, and the answers that their plans' outputs hold.
 
 use core::fmt;
 
@@ -12,51 +12,53 @@ use super::plan::{Kind, Plan};
 use super::query::ColumnIndex;
 use super::sql::offset;
 
-/// What is asked about a table: a plan, and how its output is read.
+/// A question about a table: a plan, and how to read its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub(super) plan: Plan,
     pub(super) readings: Vec<(String, Reading)>,
-    /// Those of a query with `GROUP BY`, which has no other readings.
+    /// The readings of a query with `GROUP BY`; such a query has no other readings.
     pub(super) groups: Option<ByGroup>,
-    /// What must be so of an output for the values that were given to be all of them.
+    /// Conditions on an output. They hold if the given values are all values of the rows.
     pub(super) complete: Vec<Complete>,
 }
 
-/// What is read for each group.
+/// The readings per group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ByGroup {
     pub(super) columns: Vec<Column>,
     pub(super) groups: Vec<Group>,
 }
 
-/// No row has other values of columns than those that were given: counts of the rows of each add up to that of all, or rows with others are counted.
+/// No row has values of the columns other than the given ones: either the counts per value add up to the count of all
+/// rows, or the rows with other values are counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Complete {
     Parts { parts: Vec<usize>, all: usize },
     Others { column: String, count: usize },
 }
 
-/// A group.
+/// One group and its readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) key: Vec<Cell>,
-    /// The count of its rows.
+    /// The position of the count of its rows.
     pub(super) count: usize,
     pub(super) readings: Vec<(String, Reading)>,
 }
 
-/// How an aggregate follows from accumulators, which are named by their positions.
+/// Computes an aggregate from accumulators, which are named by their positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     Count(usize),
     Sum(Moments),
-    /// Rows that meet a condition, where others count as 0: null of no rows at all.
+    /// The number of rows that meet a condition; other rows count as 0. Null if there are no rows.
     CountElseZero {
         count: usize,
         all: usize,
     },
-    /// The sum over rows that meet a condition, where others count as 0: null where all rows meet it and none has a number.
+    /// The sum over rows that meet a condition; other rows count as 0. Null if all rows meet the condition and none of
+    /// them has a number.
     SumElseZero {
         of: Box<Reading>,
         all: usize,
@@ -82,14 +84,14 @@ pub(super) enum Reading {
         sample: bool,
         root: bool,
     },
-    /// Rows in which the column is known, then those at or above each bound.
+    /// The rows with a known number in the column, then the rows at or above each bound.
     Histogram {
         column: ColumnIndex,
         bounds: Vec<u64>,
         counts: Vec<usize>,
     },
     Polynomial(Linear),
-    /// The values of columns that rows have.
+    /// The different values of columns.
     Distinct {
         counts: Vec<usize>,
         of: Distinct,
@@ -99,7 +101,7 @@ pub(super) enum Reading {
     Round(Box<Reading>, u32),
 }
 
-/// What is read of the different values that there are.
+/// An aggregate of different values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Distinct {
     Count,
@@ -107,17 +109,17 @@ pub(super) enum Distinct {
     Average { column: ColumnIndex, encoded: Vec<u64> },
 }
 
-/// Sum of a polynomial over rows in which all of its columns are known, or the average.
+/// The sum or the average of a polynomial, over rows in which all of its columns are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Linear {
     pub(super) terms: Vec<(Rational, Term)>,
-    /// Those rows.
+    /// The count of these rows.
     pub(super) count: usize,
     pub(super) form: Form,
     pub(super) average: bool,
 }
 
-/// What a coefficient of a polynomial is multiplied with.
+/// The factor of a coefficient of a polynomial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Term {
     One,
@@ -125,7 +127,7 @@ pub(super) enum Term {
     Product(Products),
 }
 
-/// Count and sum of a column over rows in which it is known.
+/// Count and sum of a column, over rows in which it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moments {
     pub(super) column: ColumnIndex,
@@ -133,7 +135,7 @@ pub(super) struct Moments {
     pub(super) count: usize,
 }
 
-/// Count, sums and sum of products of two columns over rows in which both are known.
+/// Count, sums and sum of products of two columns, over rows in which both are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Products {
     pub(super) left: ColumnIndex,
@@ -144,12 +146,12 @@ pub(super) struct Products {
     pub(super) count: usize,
 }
 
-/// The answer to a query: one value for each aggregate, under its name, or those of each group.
+/// The answer to a query: one named value per aggregate, or such values for each group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Names and values, in the order of the query; none of one with `GROUP BY`.
+    /// Names and values, in the order of the query; empty for a query with `GROUP BY`.
     pub values: Vec<(String, Value)>,
-    /// The groups that have rows, in the order in which they were given.
+    /// The groups that have rows, in the order in which the groups were given.
     pub groups: Vec<GroupAnswer>,
 }
 
@@ -165,61 +167,61 @@ pub struct GroupAnswer {
 /// An aggregate's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// SQL's null: of no numbers there is no sum, average or extremum.
+    /// SQL's null: without numbers there is no sum, average or extremum.
     Null,
     /// An exact number.
     Exact(Decimal),
-    /// A quotient or a root, rounded half away from zero in its last place.
+    /// A quotient or a root, rounded half away from zero in its last decimal place.
     Rounded(Decimal),
-    /// A truth value, date or timestamp, as its column prints it.
+    /// A truth value, date or timestamp, printed like a cell of its column.
     Text(String),
-    /// Rows by intervals, ascending.
+    /// Rows per interval, in ascending order.
     Histogram(Vec<Bin>),
 }
 
-/// An interval of a histogram: `low <= x < high`, without a bound where there is none.
+/// An interval of a histogram: `low <= x < high`. `None` means no bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bin {
-    /// The least number in it.
+    /// The lower bound, inclusive.
     pub low: Option<Decimal>,
-    /// The least number above it.
+    /// The upper bound, exclusive.
     pub high: Option<Decimal>,
-    /// Rows with a number in it.
+    /// The number of rows with a number in the interval.
     pub count: u64,
 }
 
-/// An integer of units 10^-`scale`. Prints as decimal text with `scale` places.
+/// An integer in units of 10^-`scale`. Prints as a decimal number with `scale` places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decimal {
-    /// The integer.
+    /// The number of units.
     pub units: BigInt,
-    /// Decimal places.
+    /// The number of decimal places.
     pub scale: u32,
 }
 
-/// An output that does not answer the query.
+/// Reasons why an output does not answer the query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
-    /// It is not one of the query's plan.
+    /// The output does not belong to the query's plan.
     #[error("invalid output of {found} elements: the query expects {expected}, in range and consistent")]
     Invalid {
-        /// Elements of the plan's output.
+        /// Elements of an output of the plan.
         expected: usize,
-        /// Elements found.
+        /// Elements of this output.
         found: usize,
     },
-    /// There are groups beside those that were given.
+    /// There are groups beside the given ones.
     #[error("the groups that were given have {given} of {all} rows: a group is missing")]
     Groups {
-        /// Rows of the groups that were given.
+        /// Rows of the given groups.
         given: u64,
         /// Rows of all groups.
         all: u64,
     },
-    /// There are contents of a column beside those that were given.
+    /// A column has contents beside the given ones.
     #[error("column {column:?} has other contents than those that were given in {rows} rows: a group is missing")]
     Contents {
-        /// Name of the column.
+        /// The column's name.
         column: String,
         /// Rows with other contents.
         rows: u64,
@@ -227,15 +229,16 @@ pub enum OutputError {
 }
 
 impl Query {
-    /// What is proven.
+    /// The plan, which is what a proof is about.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The answer that an output of the plan holds.
+    /// Reads the answer from an output of the plan.
     ///
     /// # Errors
-    /// When the output has not the plan's length, or an element is out of its range. A verified proof's output has both.
+    /// If the output does not have the plan's length, or an element is out of range. The output of a verified proof has
+    /// the right length and range.
     pub fn answer(&self, output: &[Goldilocks]) -> Result<Answer, OutputError> {
         let expected = self.plan.output_len();
         let error = OutputError::Invalid { expected, found: output.len() };
@@ -260,7 +263,7 @@ impl Query {
 }
 
 impl Reading {
-    /// The same of accumulators that stand elsewhere; `None` of others than readings of counts, sums and extrema.
+    /// The same reading of accumulators at other positions. `None` unless it reads counts, sums or extrema.
     pub(super) fn moved(&self, at: &dyn Fn(usize) -> usize) -> Option<Self> {
         let moments = |m: &Moments| Moments { column: m.column, sum: at(m.sum), count: at(m.count) };
         Some(match self {
@@ -287,19 +290,19 @@ impl Reading {
     }
 }
 
-/// An accumulator's elements in an output.
+/// The elements of an accumulator in an output.
 struct Sum<'a> {
     kind: Kind,
     elements: &'a [Goldilocks],
 }
 
-/// What a reading comes to.
+/// The value of a reading.
 enum Found {
     Null,
     Number(Number),
-    /// The root of a number, and the decimal places of the column.
+    /// The square root of a number, with the decimal places of the column.
     Root(Rational, u32),
-    /// A date or a truth value.
+    /// A date, a timestamp or a truth value.
     Text(String),
     Histogram(Vec<Bin>),
 }
@@ -316,7 +319,7 @@ impl Found {
         d.inverse().map_or(Self::Null, |d| Self::Number(Number { value: n.times(&d), form }))
     }
 
-    /// Rounded to decimal places; histograms are not.
+    /// Rounds to decimal places; `None` for texts and histograms.
     fn rounded(self, places: u32) -> Option<Self> {
         match self {
             Self::Null => Some(Self::Null),
@@ -352,7 +355,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The value; `None` where accumulators contradict each other.
+    /// Reads a value; `None` if the accumulators contradict each other.
     fn read(&self, reading: &Reading) -> Option<Value> {
         self.find(reading).map(Found::value)
     }
@@ -382,7 +385,8 @@ impl Reader<'_> {
                 let other = if *weight == products.left { products.right } else { products.left };
                 let weights = self.integer(*weights) - self.integer(products.count) * self.offset(*weight);
                 match self.products(products) {
-                    // Units of both columns above those of the weight leave the units of the other.
+                    // The products have the units of both columns. Dividing by the weights leaves the units of the
+                    // other column.
                     Some(sum) => Found::quotient(sum, weights, self.scale(other)),
                     None => Found::Null,
                 }
@@ -413,7 +417,7 @@ impl Reader<'_> {
         })
     }
 
-    /// How a sum is given.
+    /// The form in which a sum is printed.
     fn form(&self, reading: &Reading) -> Form {
         match reading {
             Reading::Sum(m) => Form::exact(self.scale(m.column)),
@@ -460,7 +464,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses an output that has rows of other values than those that were given.
+    /// Refuses an output with rows that have other values than the given ones.
     fn check(&self, complete: &Complete) -> Result<(), OutputError> {
         match complete {
             Complete::Parts { parts, all } => {
@@ -480,14 +484,15 @@ impl Reader<'_> {
         self.numbers[at].elements[0].as_u64()
     }
 
-    /// Sum and count; `None` of no numbers.
+    /// Sum and count of a column; `None` without numbers.
     fn moments(&self, m: &Moments) -> Option<(BigInt, BigInt)> {
         let count = self.integer(m.count);
         let sum = self.integer(m.sum) - &count * self.offset(m.column);
         (count != BigInt::ZERO).then_some((sum, count))
     }
 
-    /// Sum of (a - o)(b - p) from the sums of a b, a and b, for the encodings' offsets o and p; `None` of no numbers.
+    /// Sum of (a - o)(b - p) from the sums of a b, a and b, where o and p are the offsets of the encodings; `None`
+    /// without numbers.
     fn products(&self, p: &Products) -> Option<BigInt> {
         let (left, right) = (self.offset(p.left), self.offset(p.right));
         let count = self.integer(p.count);
@@ -496,7 +501,8 @@ impl Reader<'_> {
         (count != BigInt::ZERO).then_some(sum)
     }
 
-    /// (n S2 - S1^2) / n^2, or / n (n - 1), where the offset of the encoding has no part in it; or the root of that.
+    /// The variance (n S2 - S1^2) / n^2, or / n (n - 1) for a sample, or its square root. The offset of the encoding
+    /// cancels out.
     fn spread(&self, p: &Products, sample: bool, root: bool) -> Option<Found> {
         let n = self.integer(p.count);
         let sum = self.integer(p.left_sum);
@@ -522,7 +528,7 @@ impl Reader<'_> {
         Some(Found::Text(String::from_utf8_lossy(&text).into_owned()))
     }
 
-    /// An encoded number of a column.
+    /// Decodes a number of a column.
     fn decimal(&self, column: ColumnIndex, encoded: u64) -> Decimal {
         Decimal { units: BigInt::from(encoded) - self.offset(column), scale: self.scale(column) }
     }

@@ -1,13 +1,13 @@
-//! Exact arithmetic on what accumulators hold: rational numbers, and how many decimal places a result is given with.
+//! Exact arithmetic on the values of accumulators: rational numbers, and the decimal places of results.
 
 use core::cmp::Ordering;
 
 use num_bigint::{BigInt, Sign};
 
-/// Decimal places that quotients and roots have beyond those of what they are made of.
+/// Decimal places that a quotient or a root has in addition to those of its operands.
 pub(super) const MORE_PLACES: u32 = 6;
 
-/// Constants with more decimal places are rounded like quotients.
+/// Constants with more decimal places than this are rounded like quotients.
 const MOST_PLACES: u32 = 36;
 
 /// A rational number.
@@ -19,7 +19,7 @@ pub(super) struct Rational {
 }
 
 impl Rational {
-    /// An integer of units 10^-`scale`.
+    /// An integer in units of 10^-`scale`.
     pub(super) fn of_units(units: BigInt, scale: u32) -> Self {
         Self { numerator: units, denominator: ten_to(scale) }
     }
@@ -53,14 +53,14 @@ impl Rational {
         Self { numerator, denominator: &self.denominator * &other.denominator }
     }
 
-    /// 1 / self; `None` of 0.
+    /// 1 / self; `None` for 0.
     pub(super) fn inverse(&self) -> Option<Self> {
         let (sign, magnitude) = self.numerator.clone().into_parts();
         let numerator = if sign == Sign::Minus { -&self.denominator } else { self.denominator.clone() };
         (sign != Sign::NoSign).then(|| Self { numerator, denominator: BigInt::from_biguint(Sign::Plus, magnitude) })
     }
 
-    /// In units of 10^-`places`, rounded half away from zero.
+    /// The number in units of 10^-`places`, rounded half away from zero.
     pub(super) fn rounded(&self, places: u32) -> BigInt {
         let (sign, magnitude) = self.numerator.clone().into_parts();
         let n = BigInt::from_biguint(Sign::Plus, magnitude);
@@ -68,7 +68,7 @@ impl Rational {
         if sign == Sign::Minus { -units } else { units }
     }
 
-    /// The greatest number of units of 10^-`places` that is not above it, and whether it is that number.
+    /// Rounds down to units of 10^-`places`; also returns whether the result is exact.
     pub(super) fn floor(&self, places: u32) -> (BigInt, bool) {
         let scaled = &self.numerator * ten_to(places);
         let quotient = &scaled / &self.denominator;
@@ -77,20 +77,20 @@ impl Rational {
         (quotient - BigInt::from(u8::from(below)), exact)
     }
 
-    /// The root in units of 10^-`places`, rounded half away from zero, of a number that is not negative.
+    /// The square root in units of 10^-`places`, rounded half away from zero. The number must not be negative.
     pub(super) fn root(&self, places: u32) -> BigInt {
-        // Half a unit of the last place is added before the root is cut off.
+        // Adds half a unit of the last place before the root is truncated.
         let doubled: BigInt = &self.numerator * 4 * ten_to(2 * places) / &self.denominator;
         (doubled.sqrt() + 1) / 2
     }
 
-    /// The decimal places that it has; `None` where they do not end soon.
+    /// The number of decimal places; `None` if there are more than [`MOST_PLACES`].
     pub(super) fn places(&self) -> Option<u32> {
         (0..=MOST_PLACES).find(|places| self.floor(*places).1)
     }
 }
 
-/// A result: its value, and how it is given.
+/// A result: a value, and the form in which it is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     pub(super) value: Rational,
@@ -100,9 +100,9 @@ pub(super) struct Number {
 /// Decimal places of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form {
-    /// Those of its parts.
+    /// The decimal places of its operands.
     pub(super) places: u32,
-    /// It is a quotient: it has [`MORE_PLACES`] more, and is rounded to them.
+    /// True for a quotient, which is rounded to [`MORE_PLACES`] more places.
     pub(super) rounded: bool,
 }
 
@@ -115,7 +115,7 @@ impl Form {
         Self { places, rounded: true }
     }
 
-    /// That of a constant.
+    /// The form of a constant.
     pub(super) fn of(constant: &Rational) -> Self {
         constant.places().map_or(Self::quotient(0), Self::exact)
     }
@@ -147,7 +147,7 @@ impl Number {
         Self { form: Form::of(&value), value }
     }
 
-    /// `None` of a division by zero.
+    /// `None` for a division by zero.
     pub(super) fn joined(&self, operation: Operation, other: &Self) -> Option<Self> {
         let (l, r) = (&self.value, &other.value);
         let (value, form) = match operation {

@@ -1,24 +1,24 @@
-//! Sums in limbs: wide unsigned integers as field elements of few bits each, lowest first.
+//! Sums in limbs: wide unsigned integers as field elements with few bits each, the lowest limb first.
 
 use evergrove_primitives::Goldilocks;
 
-/// A width of sums.
+/// The width of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Width {
-    /// Bits of a limb.
+    /// Bits per limb.
     pub limb_bits: usize,
-    /// Limbs of a sum.
+    /// Limbs per sum.
     pub limbs: usize,
 }
 
-/// Sums of numbers: 128 bits, where 2^40 numbers of 63 bits need 103.
+/// Sums of numbers: 128 bits. 2^40 numbers of 63 bits need 103 bits.
 pub const SUM: Width = Width { limb_bits: 32, limbs: 4 };
-/// Sums of products: 192 bits, where 2^40 products of 126 bits need 166.
+/// Sums of products: 192 bits. 2^40 products of 126 bits need 166 bits.
 ///
-/// A factor has three limbs of 24 bits, so that a limb of a product of two is below 3 * 2^48 and 2^12 of them still add up to
-/// an integer below 2^62, in the field without a wrap.
+/// A factor has three limbs of 24 bits, so a limb of a product is below 3 * 2^48. The sum of 2^12 such limbs is an
+/// integer below 2^62, which does not wrap in the field.
 pub const PRODUCTS: Width = Width { limb_bits: 24, limbs: 8 };
-/// Limbs of a factor of a product.
+/// Limbs per factor of a product.
 pub const FACTOR_LIMBS: usize = 3;
 
 impl Width {
@@ -41,7 +41,7 @@ impl Width {
         out
     }
 
-    /// The sum of two integers, or `None` where it has more bits than the width.
+    /// The sum of two integers; `None` if it has more bits than the width.
     pub(super) fn add(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Option<Vec<Goldilocks>> {
         let mut carry = 0;
         let limbs = left.iter().zip(right).map(|(l, r)| {
@@ -53,7 +53,7 @@ impl Width {
         (carry == 0).then_some(limbs)
     }
 
-    /// True when these are limbs: of this number and in range.
+    /// True if the limbs have the right number and range.
     pub(super) fn contains(&self, limbs: &[Goldilocks]) -> bool {
         limbs.len() == self.limbs && limbs.iter().all(|l| l.as_u64() <= self.mask())
     }

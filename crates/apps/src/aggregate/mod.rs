@@ -1,16 +1,18 @@
-//! Aggregates over the columns of a table: how many rows, their sum, least and greatest, average, variance, histogram.
+//! Aggregates over the columns of a table: number of rows, sum, least and greatest number, average, variance,
+//! histogram.
 //!
 //! **What.** [`Query::parse`] turns a text like `SELECT SUM(price), COUNT(*) FROM t WHERE qty BETWEEN 5 AND 9` into a
-//! [`Plan`], which is what circuits and proofs depend on, and a reading of the plan's output as an [`Answer`].
-//! [`Aggregate`] is the plan as an application.
+//! [`Plan`], which determines circuits and proofs, and a reading of the plan's output as an [`Answer`]. [`Aggregate`]
+//! is the plan as an application.
 //!
-//! **When.** Over a batch of rows (*selected*) or over a whole table (*complete*). Numbers are exact: sums have 128 bits, sums
-//! of products 192. Nulls are SQL's: a condition on a null is unknown, and rows pass only what is true of them; sums and
-//! extrema pass nulls over, and are null themselves where no number is left.
+//! **When.** Over a batch of rows (*selected*) or over a whole table (*complete*). Numbers are exact: sums have 128
+//! bits, sums of products 192. Nulls are SQL's: a condition on a null is unknown, and a row passes only if the
+//! condition is true. Sums and extrema skip nulls, and are null if no number is left.
 //!
-//! **Neighbours.** Rows are encoded by `evergrove_commit::schema`, whose table says how. [`Kind`], [`Width`] and the accessors of a plan say how an
-//! output is laid out: the circuits here and those in `evergrove_recursion::apps` follow them. Division, roots and signs are the reader's, not the circuit's: a proof shows sums and
-//! counts, from which averages and variances follow.
+//! **Neighbours.** `evergrove_commit::schema` encodes rows; its table gives the encodings. [`Kind`], [`Width`] and the
+//! accessors of a plan specify the layout of an output, which the circuits here and those in
+//! `evergrove_recursion::apps` follow. The reader divides, takes roots and restores signs, not the circuit: a proof
+//! shows sums and counts, from which averages and variances follow.
 
 mod answer;
 mod exact;
@@ -35,10 +37,10 @@ use evergrove_primitives::Goldilocks;
 
 use crate::{Leaf, MapReduce, MapReduceError};
 
-/// The name of the application.
+/// The application's name.
 pub const NAME: &str = "aggregate";
 
-/// A plan as an application.
+/// An application that computes a plan's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aggregate {
     plan: Plan,
@@ -50,10 +52,10 @@ impl Aggregate {
         Self { plan }
     }
 
-    /// The application with these parameters, which [`MapReduce::parameters`] has given.
+    /// The application with these parameters, as [`MapReduce::parameters`] encodes them.
     ///
     /// # Errors
-    /// When the bytes are no canonical encoding of a plan.
+    /// If the bytes are not the canonical encoding of a plan.
     pub fn from_parameters(bytes: &[u8]) -> Result<Self, DecodePlanError> {
         Plan::from_bytes(bytes).map(Self::new)
     }
@@ -63,10 +65,10 @@ impl Aggregate {
         &self.plan
     }
 
-    /// The output of one row of the schema, for whoever has the rows: as [`MapReduce::map`] of its leaf, without hashing it.
+    /// The output of one row of the schema. Equals [`MapReduce::map`] of the row's leaf, but does not hash the row.
     ///
     /// # Errors
-    /// [`RowError`] when the row does not fit the schema.
+    /// [`RowError`] if the row does not fit the schema.
     pub fn map_row(&self, row: &Row) -> Result<Vec<Goldilocks>, RowError> {
         self.plan.map_row(row)
     }

@@ -1,4 +1,4 @@
-//! A plan's map and reduction, as code.
+//! A plan's map and reduction, without circuits.
 
 use evergrove_commit::schema::{NULL, Row, RowError};
 use evergrove_primitives::Goldilocks;
@@ -10,10 +10,11 @@ use crate::{Leaf, MapReduceError, tables};
 
 /// The greatest encoded number.
 const GREATEST: u64 = NUMBER_END - 1;
-/// Stands for the least of no numbers.
+/// Encodes that there is no least number.
 const NONE: u64 = NUMBER_END;
 
-/// One row's elements, checked against the value and, in the columns that the plan reads, the column's type.
+/// The elements of one row. They are checked against the value, and in the columns that the plan reads also against the
+/// column's type.
 struct Elements<'a> {
     plan: &'a Plan,
     elements: &'a [Goldilocks],
@@ -36,7 +37,7 @@ impl Elements<'_> {
         (!self.is_null(column)).then(|| self.cell(column)[0].as_u64())
     }
 
-    /// True when the test, or its negation, is true; false also where it is unknown.
+    /// True if the test, or its negation, is true; false also if the test is unknown.
     fn passes(&self, test: &Test, negated: bool) -> bool {
         let truth = match *test {
             Test::Null { column } => Some(self.is_null(column)),
@@ -53,7 +54,7 @@ impl Elements<'_> {
         truth.is_some_and(|t| t != negated)
     }
 
-    /// An accumulator's output for this row alone, which passes the filter.
+    /// An accumulator's output for this row alone. The row must pass the filter.
     fn accumulate(&self, accumulator: &Accumulator) -> Vec<Goldilocks> {
         let kind = accumulator.kind();
         let all_known = |known: &[ColumnIndex]| known.iter().all(|&c| !self.is_null(c));
@@ -89,7 +90,7 @@ impl Kind {
         self.limbs(if self == Self::Least { NONE.into() } else { 0 })
     }
 
-    /// The output of two sets of rows, or a text for what is out of range.
+    /// The output of two sets of rows. An error says which number is out of range.
     fn reduce(self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, MapReduceError> {
         match self {
             Self::Count => Ok(vec![left[0] + right[0]]),
@@ -104,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// True when the elements may be an output's.
+    /// True if the elements may be those of an output.
     pub(super) fn check(self, limbs: &[Goldilocks]) -> bool {
         match self {
             Self::Count => true,
@@ -114,17 +115,17 @@ impl Kind {
     }
 }
 
-/// The number of two limbs of 32 bits.
+/// The number with these two limbs of 32 bits, the low one first.
 pub(super) fn number_of(limbs: &[Goldilocks]) -> u64 {
     limbs[0].as_u64() + (limbs[1].as_u64() << 32)
 }
 
-/// The least number of a [`Kind::Least`], `None` of no numbers.
+/// The least number in a [`Kind::Least`]; `None` without numbers.
 pub(super) fn least(limbs: &[Goldilocks]) -> Option<u64> {
     Some(number_of(limbs)).filter(|x| *x != NONE)
 }
 
-/// The greatest number that is stored as the least of its complements.
+/// The greatest number, which is stored as the least of the complements.
 pub(super) fn greatest(limbs: &[Goldilocks]) -> Option<u64> {
     least(limbs).map(|x| GREATEST - x)
 }
@@ -146,14 +147,14 @@ impl Plan {
         Ok(self.output(&elements))
     }
 
-    /// The output of a row of the schema, which opens nothing.
+    /// The output of a row of the schema, without an opening.
     pub(super) fn map_row(&self, row: &Row) -> Result<Vec<Goldilocks>, RowError> {
         let columns = self.columns();
         let elements = self.schema().elements_where(row, |i| columns.contains(&(i as ColumnIndex)))?;
         Ok(self.output(&Elements { plan: self, elements: &elements }))
     }
 
-    /// Every number that the plan reads is one.
+    /// Checks that every number that the plan reads is an encoded number.
     fn check_numbers(&self, elements: &Elements<'_>, index: u64) -> Result<(), MapReduceError> {
         for &column in &self.columns() {
             let c = &self.schema().columns()[column as usize];

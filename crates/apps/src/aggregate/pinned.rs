@@ -1,15 +1,16 @@
-//! Queries by circuits of a small fixed family, whose keys the program pins.
+//! Queries with circuits of a small fixed family, whose keys are pinned in the program.
 //!
-//! **What.** The circuits of a [`RowWidth`] answer every query with at most three conditions on numbers, two on contents, two sums, two extrema
-//! and their counts ([`NotPinned`] says what does not fit), over rows of so many elements. Which columns it reads, the conditions and how they are joined are
-//! *inputs*: one-hot vectors, constants and the coefficients of a polynomial, of which every statement has the digest. So a verifier needs one of twenty keys in a height
-//! class, and [`RowWidth::key`] says their digests.
+//! **What.** The circuits of a [`RowWidth`] answer every query with at most three conditions on numbers, two on
+//! contents, two sums, two extrema and their counts, over rows of up to that many elements ([`NotPinned`] says what
+//! does not fit). The columns of a query, its conditions and their connectives are *inputs*: one-hot vectors, constants
+//! and the coefficients of a polynomial. Every statement has the digest of the inputs. A verifier therefore needs one
+//! of twenty keys in a height class; [`RowWidth::key`] returns their digests.
 //!
-//! **When.** Where verifiers should neither build circuits nor be told a digest for each shape of query. Other queries, and provers in a hurry, take circuits by
-//! shape: they commit to about half as much for each row.
+//! **When.** For verifiers that should neither build circuits nor be told a digest for each shape of query. Other
+//! queries, and provers that need speed, use circuits by shape, which commit to about half as much for each row.
 //!
-//! **Neighbours.** A pinned plan is a [`Plan`] like others: accumulators of the family's list in its order ([`Query::pinned`] adds those that a query lacks). `tables` has the
-//! circuits.
+//! **Neighbours.** A pinned plan is a [`Plan`] whose accumulators are those of the family, in the family's order
+//! ([`Query::pinned`] adds the missing ones). The circuits are in `tables`.
 
 mod keys;
 pub(super) mod tables;
@@ -27,43 +28,44 @@ use super::query::{Accumulator, ColumnIndex, NUMBER_END, Step, Test};
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
-/// Conditions on numbers.
+/// The most conditions on numbers.
 const TESTS: usize = 3;
-/// Conditions on contents.
+/// The most conditions on contents.
 const CONTENTS: usize = 2;
-/// Counts of an output: of rows, of those with each of the sums' numbers, and of those with any one column.
+/// Counts of an output: of rows, of rows with a number in the column of each sum, and of rows with a known value in one
+/// more column.
 const COUNTS: usize = SUMS + 2;
-/// Sums of an output.
+/// The number of sums of an output.
 const SUMS: usize = 2;
-/// Least and greatest numbers of an output.
+/// The number of extrema of an output.
 const EXTREMA: usize = 2;
-/// Columns of numbers that are read: one for each condition, sum and extremum, in this order.
+/// The number of columns that are read as numbers: one for each condition, sum and extremum, in this order.
 const NUMBERS: usize = TESTS + SUMS + EXTREMA;
-/// How much larger than their merges the circuits may be: a leaf takes three times as many operations as with circuits of a query's own, so that buckets would
-/// be small.
+/// How many times larger than their merges the circuits may be. A leaf takes three times as many operations as with
+/// circuits of the query's own, so buckets would be small otherwise.
 pub(super) const LARGER: f64 = 1.4;
-/// Elements of a content.
+/// Elements of a content, which is a hash, a UUID or a number of 128 bits.
 const CONTENT: usize = 4;
-/// The greatest number.
+/// The greatest encoded number.
 const GREATEST: u64 = NUMBER_END - 1;
 
-/// The greatest number of elements of rows that circuits are for.
+/// The greatest number of elements of a row that the circuits read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowWidth {
-    /// Rows of 1 to 4 elements, which are values.
+    /// Rows of 1 to 4 elements, which are the slots' values.
     W4,
-    /// 5 to 8.
+    /// Rows of 5 to 8 elements.
     W8,
-    /// 9 to 16.
+    /// Rows of 9 to 16 elements.
     W16,
-    /// 17 to 24.
+    /// Rows of 17 to 24 elements.
     W24,
-    /// 25 to 32.
+    /// Rows of 25 to 32 elements.
     W32,
 }
 
 impl RowWidth {
-    /// All of them, ascending.
+    /// All widths, in ascending order.
     pub const ALL: [Self; 5] = [Self::W4, Self::W8, Self::W16, Self::W24, Self::W32];
 
     /// The greatest number of elements.
@@ -76,15 +78,15 @@ impl RowWidth {
             Self::W32 => 32,
         }
     }
-    /// The width of rows of so many elements, if there is one.
+    /// The width for rows of this many elements; `None` if rows are too long.
     pub fn of(elements: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|width| elements <= width.elements())
     }
-    /// Steps of the sponge that hashes a row: none of rows that are values.
+    /// Steps of the sponge that hashes a row; 0 if rows are values.
     const fn steps(self) -> usize {
         if self.elements() == 4 { 0 } else { self.elements() / RATE }
     }
-    /// The fewest elements of a row.
+    /// The least number of elements of a row.
     const fn fewest(self) -> usize {
         match self {
             Self::W4 => 1,
@@ -92,17 +94,17 @@ impl RowWidth {
             _ => self.elements() - RATE + 1,
         }
     }
-    /// Where a content may begin.
+    /// The number of places at which a content may begin.
     const fn starts(self) -> usize {
         self.elements() - CONTENT + 1
     }
-    /// What the circuits depend on.
+    /// The parameters of the circuits.
     pub(super) fn shape(self) -> Vec<u8> {
         vec![super::plan::PINNED, self.elements() as u8]
     }
 }
 
-/// A query has no circuits with pinned keys.
+/// Reasons why a query has no circuits with pinned keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPinned {
     /// The rows are too long.
@@ -114,7 +116,8 @@ pub enum NotPinned {
     /// Two columns are compared.
     #[error("circuits with pinned keys compare columns with constants alone, not with columns")]
     Columns,
-    /// Products, variances, weighted averages, a histogram, an aggregate with a condition of its own, or groups are asked for.
+    /// The query asks for products, variances, weighted averages, a histogram, an aggregate with a condition of its
+    /// own, or groups.
     #[error(
         "circuits with pinned keys know COUNT, SUM, AVG, MIN and MAX of a column, without products, histograms, FILTER, CASE, GROUP BY, DISTINCT and LIKE"
     )]
@@ -124,26 +127,26 @@ pub enum NotPinned {
         "circuits with pinned keys count one more column than those that are added up, and have no room for the one of this query"
     )]
     Counted,
-    /// More of something than there is room for.
+    /// The query has more items of one kind than the circuits have room for.
     #[error("the query has {found} {what}, circuits with pinned keys have room for {room}")]
     Room {
-        /// What there are too many of.
+        /// The kind of item.
         what: &'static str,
-        /// How many there are.
+        /// The number of items.
         found: usize,
-        /// How many there may be.
+        /// The number of items that fit.
         room: usize,
     },
 }
 
 impl NotPinned {
-    /// What to do instead.
+    /// The remedy.
     pub fn remedy(&self) -> &'static str {
         "leave out --pinned: the circuits follow from the query's shape then"
     }
 }
 
-/// One condition with what it gives to the filter: 1 where it holds, where it does not, or where the column is null.
+/// One condition, and the bit that it gives to the filter if it holds, if it fails, and if the column is null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Atom {
     column: ColumnIndex,
@@ -168,30 +171,31 @@ impl Atom {
     }
 }
 
-/// What the circuits of a width read and compute for one plan: their inputs.
+/// The inputs of a width's circuits for one plan: what they read and compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Program {
     width: RowWidth,
-    /// Elements of a row.
+    /// Elements per row.
     elements: usize,
-    /// The columns that are read as numbers.
+    /// The columns that the circuits read as numbers.
     numbers: [Option<ColumnIndex>; NUMBERS],
     tests: Vec<Atom>,
     contents: Vec<Atom>,
-    /// Whether a row passes, by the bits of the conditions: those on numbers first, the first one lowest.
+    /// Whether a row passes, indexed by the bits of the conditions: first those on numbers, the first of them in the
+    /// lowest bit.
     passes: [bool; 1 << (TESTS + CONTENTS)],
-    /// The position, among numbers and contents, of the column that must not be null for the last count.
+    /// The position, among numbers and contents, of the column that the last count requires to be known.
     count: Option<usize>,
 }
 
 impl Program {
-    /// What a plan comes to, whose accumulators are the family's.
+    /// The program of a plan, whose accumulators must be the family's.
     fn new(plan: &Plan) -> Result<Self, NotPinned> {
         let elements = plan.schema().elements_per_row();
         let width = RowWidth::of(elements).ok_or(NotPinned::Width(elements))?;
         let is_content = |column: ColumnIndex| !plan.schema().columns()[usize::from(column)].kind.is_number();
         let (mut tests, mut contents) = (Vec::new(), Vec::new());
-        // For each condition in its order the bit that it has.
+        // The bit of each condition, in the order of the conditions.
         let mut bits = Vec::new();
         for step in &plan.filter().steps {
             let Step::Test { test, negated } = step else { continue };
@@ -235,7 +239,7 @@ impl Program {
         let count = known.first().map(|&column| {
             let at = numbers.iter().position(|read| *read == Some(column));
             let at = at.or_else(|| contents.iter().position(|atom| atom.column == column).map(|at| NUMBERS + at));
-            // A column that is only counted takes the place of a condition that is free.
+            // A column that is only counted takes an unused place of a condition.
             let place = |room: usize, taken: usize| Some(taken).filter(|taken| *taken < room);
             at.or_else(|| {
                 if is_content(column) {
@@ -252,7 +256,7 @@ impl Program {
         Ok(Self { width, elements, numbers, tests, contents, passes, count })
     }
 
-    /// The inputs of the circuits, in their order.
+    /// The inputs of the circuits, in order.
     fn inputs(&self, plan: &Plan) -> Vec<Goldilocks> {
         let bit = |x: bool| Goldilocks::new(x.into());
         let nullable = |column: ColumnIndex| plan.schema().columns()[usize::from(column)].nullable;
@@ -291,7 +295,7 @@ impl Program {
     }
 }
 
-/// The coefficients of the polynomial, of degree at most one in each variable, with these values on bits: that of no variable first, then x_0, x_1, x_0 x_1, ..
+/// The coefficients of the multilinear polynomial with these values on bits, in the order 1, x_0, x_1, x_0 x_1, ..
 fn coefficients(values: &[bool]) -> Vec<Goldilocks> {
     let mut f: Vec<Goldilocks> = values.iter().map(|x| Goldilocks::new((*x).into())).collect();
     let mut half = 1;
@@ -305,7 +309,7 @@ fn coefficients(values: &[bool]) -> Vec<Goldilocks> {
     f
 }
 
-/// Whether accumulators are the family's, in its order.
+/// True if the accumulators are the family's, in the family's order.
 fn in_order(accumulators: &[Accumulator]) -> bool {
     let kinds = [(Kind::Count, COUNTS), (Kind::Limbs(super::SUM), SUMS), (Kind::Least, EXTREMA)];
     let kinds = kinds.into_iter().flat_map(|(kind, n)| core::iter::repeat_n(kind, n));
@@ -321,7 +325,7 @@ fn in_order(accumulators: &[Accumulator]) -> bool {
             .iter())
 }
 
-/// The count of the rows that a sum adds up.
+/// The count of the rows that go into a sum.
 fn counted(sum: &Accumulator) -> Accumulator {
     let known = match sum {
         Accumulator::Sum { known, .. } => known.clone(),
@@ -330,7 +334,7 @@ fn counted(sum: &Accumulator) -> Accumulator {
     Accumulator::Count { known, at_least: None }
 }
 
-/// Whether an accumulator reads no columns but one.
+/// True if an accumulator reads at most one column.
 fn fits(accumulator: &Accumulator) -> bool {
     match accumulator {
         Accumulator::Count { known, at_least } => known.len() <= 1 && at_least.is_none(),
@@ -341,7 +345,7 @@ fn fits(accumulator: &Accumulator) -> bool {
 }
 
 impl Plan {
-    /// The plan with circuits of a width, whose accumulators are the family's.
+    /// The plan with circuits of a width. Its accumulators must be the family's.
     pub(super) fn with_pinned_key(self) -> Result<Self, NotPinned> {
         if !in_order(&self.accumulators) || !self.conditions.is_empty() {
             return Err(NotPinned::Products);
@@ -352,11 +356,11 @@ impl Plan {
 
     /// The inputs of the circuits with pinned keys.
     pub(super) fn pinned_inputs(&self) -> Vec<Goldilocks> {
-        // `with_pinned_key` has made it before.
+        // `with_pinned_key` has already built this program without an error.
         Program::new(self).map_or(Vec::new(), |program| program.inputs(self))
     }
 
-    /// The free data that open a row: an opening with what the sponge has where the row has ended.
+    /// The free data that opens a row: the opening, then the sponge's state where a row ends within a block.
     pub(super) fn free(&self, mut opening: Vec<Goldilocks>) -> Vec<Goldilocks> {
         let whole = opening.len() / RATE * RATE;
         if self.width.is_some() && whole > 0 && whole < opening.len() {
@@ -374,10 +378,10 @@ impl Plan {
 }
 
 impl Query {
-    /// The same query by circuits with pinned keys: its plan has the accumulators of all of the family's.
+    /// The same query with circuits with pinned keys. Its plan has all accumulators of the family.
     ///
     /// # Errors
-    /// [`NotPinned`] where it does not fit.
+    /// [`NotPinned`] if the query does not fit.
     pub fn pinned(&self) -> Result<Self, NotPinned> {
         let (plan, schema) = (&self.plan, self.plan.schema());
         if !plan.accumulators().iter().all(fits)
@@ -398,7 +402,7 @@ impl Query {
             let known = if schema.columns()[usize::from(column)].nullable { vec![column] } else { vec![] };
             Accumulator::Sum { column, known }
         };
-        // A column that is counted is added up, if it can be.
+        // A column that is counted is also summed, if it is a column of numbers.
         let is_there = |sums: &[Accumulator], count: &Accumulator| {
             *count == Accumulator::Count { known: vec![], at_least: None }
                 || sums.iter().any(|sum| counted(sum) == *count)
@@ -412,7 +416,7 @@ impl Query {
                 sums.push(sum(column));
             }
         }
-        // What a query lacks is of a column that is read anyway, if there is one.
+        // Missing accumulators use a column that the query reads, if there is a column of numbers among these.
         let all = 0..schema.columns().len() as ColumnIndex;
         let column = plan.columns().into_iter().chain(all).find(is_number).ok_or(NotPinned::NoNumbers)?;
         sums.resize(SUMS, sum(column));
@@ -426,7 +430,7 @@ impl Query {
         accumulators.extend(sums.iter().map(counted));
         accumulators.push(last);
         accumulators.extend(sums.into_iter().chain(extrema));
-        // The same schema and filter, and accumulators of its columns.
+        // The schema and the filter are unchanged, and the accumulators use their columns.
         let plan = Plan { accumulators, ..plan.clone() }.with_pinned_key()?;
         let at = |old: usize| {
             plan.accumulators.iter().position(|a| *a == self.plan.accumulators[old]).expect("a place for each")

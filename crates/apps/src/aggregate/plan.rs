@@ -1,4 +1,4 @@
-//! The plan of a query: what its circuits depend on, and where its numbers stand in an output.
+//! The plan of a query: what its circuits depend on, and the layout of its output.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use super::pinned::{NotPinned, RowWidth};
 use super::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, MAX_STEPS, QueryError, Step, Test};
 use crate::tables;
 
-/// Version of [`Plan::to_bytes`].
+/// The version of [`Plan::to_bytes`].
 const VERSION: u8 = 1;
-/// That of plans with circuits whose keys are pinned.
+/// The version of plans with circuits whose keys are pinned.
 pub(super) const PINNED: u8 = 2;
-/// That of plans of which an accumulator has a condition of its own.
+/// The version of plans with conditions of accumulators.
 const CONDITIONAL: u8 = 3;
 
 /// A filter and accumulators over the rows of one schema.
@@ -26,40 +26,40 @@ pub struct Plan {
     pub(super) schema: Schema,
     pub(super) filter: Filter,
     pub(super) accumulators: Vec<Accumulator>,
-    /// For each accumulator the condition that it has beside the filter; no list where none has one.
+    /// The condition of each accumulator in addition to the filter; empty if no accumulator has one.
     pub(super) conditions: Vec<Option<Filter>>,
-    /// That of the circuits with pinned keys.
+    /// The width of the circuits with pinned keys, if the plan uses them.
     pub(super) width: Option<RowWidth>,
 }
 
-/// How an accumulator is added up.
+/// How an accumulator is encoded and added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One element; 2^40 rows can not leave the field.
+    /// One element; counts of 2^40 rows stay in the field.
     Count,
     /// Limbs of this width.
     Limbs(Width),
-    /// Two limbs of 32 bits, lowest first, of the least number; 2^63 where there is none. Greatest numbers are stored as
+    /// The least number as two limbs of 32 bits, the lowest first; 2^63 without numbers. A greatest number is stored as
     /// the least of 2^63 - 1 - x.
     Least,
 }
 
-/// Bytes are no plan.
+/// Reasons why bytes are not a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodePlanError {
-    /// Another version of the encoding.
+    /// The encoding has another version.
     #[error("parameters of version {found}, this program reads {VERSION} to {CONDITIONAL}")]
     Version {
-        /// The version found.
+        /// The version in the bytes.
         found: u8,
     },
-    /// Not the canonical encoding of a plan.
+    /// The bytes are not the canonical encoding of a plan.
     #[error("not the canonical encoding of a query")]
     Encoding,
-    /// A plan that makes no sense.
+    /// The plan is invalid.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// A plan for circuits with pinned keys that does not fit them.
+    /// The plan is for circuits with pinned keys, but does not fit them.
     #[error(transparent)]
     NotPinned(#[from] NotPinned),
 }
@@ -83,7 +83,7 @@ impl Plan {
     /// A plan over the rows of `schema`.
     ///
     /// # Errors
-    /// When the filter or an accumulator does not fit the schema, or is not in its one form.
+    /// If the filter or an accumulator does not fit the schema, or is not in canonical form.
     pub fn new(schema: Schema, filter: Filter, accumulators: Vec<Accumulator>) -> Result<Self, QueryError> {
         if schema.is_raw() {
             return Err(QueryError::Raw);
@@ -96,10 +96,11 @@ impl Plan {
         Ok(Self { schema, filter, accumulators, conditions: vec![], width: None })
     }
 
-    /// A plan of which each accumulator may have a condition of its own: it takes part in rows that pass both.
+    /// A plan whose accumulators may have conditions of their own. Such an accumulator covers the rows that pass both
+    /// its condition and the filter.
     ///
     /// # Errors
-    /// Those of [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn with_conditions(
         schema: Schema,
         filter: Filter,
@@ -121,40 +122,41 @@ impl Plan {
         &self.schema
     }
 
-    /// The condition that rows pass.
+    /// The condition that rows must pass.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// What is added up, in the order of the output.
+    /// The accumulators, in the order of the output.
     pub fn accumulators(&self) -> &[Accumulator] {
         &self.accumulators
     }
 
-    /// The width of its circuits, if their keys are pinned: see [`Query::pinned`](super::Query::pinned).
+    /// The width of its circuits if their keys are pinned: see [`Query::pinned`](super::Query::pinned).
     pub fn width(&self) -> Option<RowWidth> {
         self.width
     }
 
-    /// What the circuits depend on.
+    /// The shape of the circuits: everything that they depend on.
     pub(super) fn shape(&self) -> Vec<u8> {
         if let Some(width) = self.width {
             return width.shape();
         }
         let mut shape = self.without_constants().to_bytes();
-        // Circuits have a condition once, however many accumulators have it: conditions that differ in constants alone are two.
+        // A condition is in the circuits once, however many accumulators have it. Conditions that differ only in
+        // constants are two conditions.
         let all = self.conditions();
         let place = |condition: &Option<Filter>| all.iter().position(|other| condition.as_ref() == Some(*other));
         shape.extend(self.conditions.iter().map(|condition| place(condition).map_or(0, |place| place as u8 + 1)));
         shape
     }
 
-    /// The condition that an accumulator has beside the filter.
+    /// The condition of an accumulator in addition to the filter.
     pub fn condition(&self, accumulator: usize) -> Option<&Filter> {
         self.conditions.get(accumulator)?.as_ref()
     }
 
-    /// The conditions of accumulators, each once, in the order in which they are first named.
+    /// The different conditions of accumulators, in the order of their first use.
     pub fn conditions(&self) -> Vec<&Filter> {
         let mut all: Vec<&Filter> = Vec::new();
         for condition in self.conditions.iter().flatten() {
@@ -165,24 +167,24 @@ impl Plan {
         all
     }
 
-    /// The columns that the plan reads; rows open only where there are any.
+    /// The columns that the plan reads. Rows are only opened if it reads any.
     pub fn columns(&self) -> BTreeSet<ColumnIndex> {
         let filters = self.conditions.iter().flatten().chain([&self.filter]);
         let tests = filters.flat_map(Filter::tests).flat_map(Test::columns);
         tests.chain(self.accumulators.iter().flat_map(|a| a.columns())).collect()
     }
 
-    /// Elements that open a row: none where the value is the row, or where no column is read.
+    /// Elements that open a row; 0 if the value is the row, or if the plan reads no column.
     pub fn opening_len(&self) -> usize {
         if self.columns().is_empty() { 0 } else { tables::opening_len(&self.schema) }
     }
 
-    /// Elements of an output.
+    /// Elements per output.
     pub fn output_len(&self) -> usize {
         self.accumulators.iter().map(|a| a.kind().len()).sum()
     }
 
-    /// Where each accumulator stands in an output.
+    /// The accumulators with their kinds, and their places in an output.
     pub fn slots(&self) -> impl Iterator<Item = (&Accumulator, Kind, Range<usize>)> {
         let mut end = 0;
         self.accumulators.iter().map(move |a| {
@@ -192,15 +194,16 @@ impl Plan {
         })
     }
 
-    /// First element of a column in a row's elements.
+    /// The position of a column's first element among a row's elements.
     pub fn offset(&self, column: ColumnIndex) -> usize {
         self.schema.columns()[..column as usize].iter().map(|c| c.kind.elements()).sum()
     }
 
-    /// The canonical bytes: a version, then the schema's canonical bytes, filter, accumulators and, in version 3, their conditions in postcard.
+    /// The canonical encoding: a version, then in postcard the schema's canonical bytes, the filter, the accumulators
+    /// and, in version 3, their conditions.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (schema, filter, accumulators) = (self.schema.to_bytes(), self.filter.clone(), self.accumulators.clone());
-        // Lists of numbers: their serialisation into a growing vector has no way to fail.
+        // These are lists of numbers, so writing them to a growing vector cannot fail.
         let (version, encoded) = if self.conditions.is_empty() {
             let version = if self.width.is_some() { PINNED } else { VERSION };
             (version, postcard::to_stdvec(&Encoded { schema, filter, accumulators }))
@@ -211,7 +214,8 @@ impl Plan {
         [vec![version], encoded.unwrap_or_default()].concat()
     }
 
-    /// The plan with others in place of the constants that are inputs of its circuits: the same for all plans of one shape. It need not be valid.
+    /// The plan with other constants in place of the inputs of its circuits. The result is the same for all plans of
+    /// one shape, and may be invalid.
     fn without_constants(&self) -> Self {
         let mut plan = self.clone();
         let filters = plan.conditions.iter_mut().flatten().chain([&mut plan.filter]);
@@ -228,10 +232,10 @@ impl Plan {
         plan
     }
 
-    /// The plan with these canonical bytes. Other encodings are refused.
+    /// Decodes a plan, and refuses encodings that are not canonical.
     ///
     /// # Errors
-    /// When these are no bytes of [`Self::to_bytes`].
+    /// If [`Self::to_bytes`] does not produce these bytes for any plan.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodePlanError> {
         let (&found, rest) = bytes.split_first().ok_or(DecodePlanError::Encoding)?;
         if found == CONDITIONAL {
@@ -262,7 +266,7 @@ impl Plan {
 }
 
 impl Accumulator {
-    /// How it is added up.
+    /// How the accumulator is encoded and added up.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Count { .. } => Kind::Count,

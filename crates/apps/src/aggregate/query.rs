@@ -1,4 +1,4 @@
-//! What an aggregate is, apart from any text: a filter, and the accumulators that it feeds.
+//! The parts of an aggregate, independent of its text: a filter, and the accumulators of the rows that pass it.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,17 @@ use evergrove_commit::schema::{Column, ColumnType, Schema};
 use evergrove_primitives::Goldilocks;
 use serde::{Deserialize, Serialize};
 
-/// Position of a column in its schema.
+/// The position of a column in its schema.
 pub type ColumnIndex = u16;
 
 /// Encoded numbers are below this: see the table in `evergrove_commit::schema`.
 pub const NUMBER_END: u64 = 1 << 63;
 
-/// One condition on a row. Nulls make all but [`Test::Null`] unknown, negated or not: a row passes what is *true* of it.
+/// One condition on a row. A null makes every condition except [`Test::Null`] unknown, and its negation, too. A row
+/// passes if the condition is *true*.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Test {
-    /// The column is null; true or false, never unknown.
+    /// The column is null. True or false, never unknown.
     Null {
         /// A nullable column.
         column: ColumnIndex,
@@ -24,26 +25,26 @@ pub enum Test {
     Within {
         /// A column of numbers.
         column: ColumnIndex,
-        /// Least encoded number.
+        /// The least encoded number.
         low: u64,
-        /// Greatest encoded number, at least `low` and below [`NUMBER_END`].
+        /// The greatest encoded number, at least `low` and below [`NUMBER_END`].
         high: u64,
     },
-    /// A cell of four elements has these: the hash of the content of a `bytes` column, a UUID, a number of 128 bits.
+    /// The cell has these four elements: the hash of the content of a `bytes` column, a UUID, or a number of 128 bits.
     Content {
         /// A column of four elements.
         column: ColumnIndex,
-        /// The elements: of a `bytes` column what `evergrove_commit::schema::content_digest` gives.
+        /// The elements; for a `bytes` column the result of `evergrove_commit::schema::content_digest`.
         digest: [u64; 4],
     },
-    /// The number of one column is less than that of another of the same type.
+    /// The number of one column is less than that of another column of the same type.
     Less {
         /// A column of numbers.
         left: ColumnIndex,
         /// A column of the same type.
         right: ColumnIndex,
     },
-    /// Two columns of one type are equal.
+    /// Two columns of the same type are equal.
     Equal {
         /// A column.
         left: ColumnIndex,
@@ -52,86 +53,87 @@ pub enum Test {
     },
 }
 
-/// One step of a [`Filter`], which works on a stack of truths.
+/// One step of a [`Filter`], on a stack of truth values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Step {
-    /// Pushes whether the test, or its negation, is true.
+    /// Pushes true if the test, or its negation, is true.
     Test {
         /// The condition.
         test: Test,
-        /// Its negation is meant. The negation of an unknown test is not true either.
+        /// True to test the negation. The negation of an unknown test is not true either.
         negated: bool,
     },
-    /// Replaces the last n truths by whether all hold; true for n = 0.
+    /// Replaces the last n values by their conjunction; true for n = 0.
     All(u16),
-    /// Replaces the last n truths by whether one holds; false for n = 0.
+    /// Replaces the last n values by their disjunction; false for n = 0.
     Any(u16),
 }
 
-/// A condition in negation normal form, as postfix steps.
+/// A condition in negation normal form, as steps in postfix order.
 ///
-/// With negations at the tests alone, "is true" of the whole follows from "is true" of the parts, so that SQL's third truth
+/// Only tests are negated. Therefore "is true" of the whole follows from "is true" of the parts, and SQL's third truth
 /// value needs no wire.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Filter {
     pub(super) steps: Vec<Step>,
 }
 
-/// What is counted or added up over the rows that pass the filter.
+/// A count, sum or extremum over the rows that pass the filter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Accumulator {
-    /// Rows in which the columns `known` are not null and, where given, an encoded number is at least a bound.
+    /// The number of rows in which the columns `known` are not null and, with `at_least`, an encoded number reaches a
+    /// bound.
     Count {
-        /// Nullable columns, ascending.
+        /// Nullable columns, in ascending order.
         known: Vec<ColumnIndex>,
-        /// Column and bound; the column is in `known` if it is nullable.
+        /// A column and its bound; `known` contains the column if it is nullable.
         at_least: Option<(ColumnIndex, u64)>,
     },
-    /// Sum of the encoded numbers of a column over rows in which `known` are not null: 128 bits.
+    /// The sum of a column's encoded numbers, over rows in which the columns `known` are not null: 128 bits.
     Sum {
         /// A column of numbers.
         column: ColumnIndex,
-        /// Nullable columns, ascending; `column` among them if it is nullable.
+        /// Nullable columns, in ascending order, including `column` if it is nullable.
         known: Vec<ColumnIndex>,
     },
-    /// Sum of the products of two columns' encoded numbers, over rows in which both are not null: 192 bits.
+    /// The sum of the products of two columns' encoded numbers, over rows in which both are not null: 192 bits.
     Product {
         /// A column of numbers.
         left: ColumnIndex,
         /// A column of numbers, not before `left`.
         right: ColumnIndex,
     },
-    /// Least number of a column that is not null.
+    /// The least number of a column, over rows in which it is not null.
     Min {
         /// A column of numbers.
         column: ColumnIndex,
     },
-    /// Greatest number of a column that is not null.
+    /// The greatest number of a column, over rows in which it is not null.
     Max {
         /// A column of numbers.
         column: ColumnIndex,
     },
 }
 
-/// A filter or an accumulator does not fit its schema.
+/// Reasons why a filter or an accumulator does not fit its schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// The table has no columns.
     #[error("a raw table has no columns to aggregate")]
     Raw,
-    /// No accumulators, or more than [`MAX_ACCUMULATORS`].
+    /// The query has no accumulators, or more than [`MAX_ACCUMULATORS`].
     #[error("the query has {0} accumulators, expected 1 to {MAX_ACCUMULATORS}")]
     Accumulators(usize),
-    /// More than [`MAX_STEPS`].
+    /// The conditions have more than [`MAX_STEPS`] steps.
     #[error("the conditions have {0} steps, expected at most {MAX_STEPS}")]
     Steps(usize),
-    /// Steps that leave no single truth.
+    /// The steps do not leave exactly one truth value.
     #[error("step {0} of the condition lacks operands, or some are left over")]
     Stack(usize),
-    /// No such column, or one of another type.
+    /// The column does not exist, or has another type.
     #[error("column {0} of the schema is missing or has the wrong type")]
     Column(ColumnIndex),
-    /// Bounds that are not ordered or not numbers, or lists that are not in their one form.
+    /// Bounds are not ordered or not numbers, or lists are not in canonical form.
     #[error("not in canonical form: {0}")]
     Form(&'static str),
 }
@@ -142,7 +144,7 @@ pub const MAX_ACCUMULATORS: usize = 64;
 pub const MAX_STEPS: usize = 1024;
 
 impl Filter {
-    /// Every row passes.
+    /// The filter that every row passes.
     pub fn all() -> Self {
         Self { steps: vec![Step::All(0)] }
     }
@@ -155,7 +157,7 @@ impl Filter {
         })
     }
 
-    /// Runs the steps with `test` and the connectives of another world: booleans, or wires.
+    /// Runs the steps with the given test and connectives, for example on booleans or on wires.
     pub fn run<W, T: Clone>(
         &self,
         world: &mut W,
@@ -178,13 +180,13 @@ impl Filter {
         stack.swap_remove(0)
     }
 
-    /// Rows pass all of these tests.
+    /// The filter that passes rows for which all of these tests are true.
     pub(super) fn all_of(tests: Vec<Test>) -> Self {
         let all = Step::All(tests.len() as u16);
         Self { steps: tests.into_iter().map(|test| Step::Test { test, negated: false }).chain([all]).collect() }
     }
 
-    /// Rows pass both.
+    /// The filter that passes rows that pass both.
     #[must_use]
     pub(super) fn and(mut self, other: Self) -> Self {
         self.steps.extend(other.steps);
@@ -249,7 +251,7 @@ impl Test {
 }
 
 impl Accumulator {
-    /// The columns that it reads.
+    /// The columns that the accumulator reads.
     pub fn columns(&self) -> BTreeSet<ColumnIndex> {
         match self {
             Self::Count { known, at_least } => known.iter().copied().chain(at_least.map(|(c, _)| c)).collect(),
@@ -285,7 +287,7 @@ impl Accumulator {
     }
 }
 
-/// The column at this position. Words of the ABI take no part in queries.
+/// The column at this position. Queries cannot use columns of ABI words.
 pub(super) fn at(schema: &Schema, column: ColumnIndex) -> Result<&Column, QueryError> {
     let found = schema.columns().get(column as usize).filter(|c| !matches!(c.kind, ColumnType::Abi(_)));
     found.ok_or(QueryError::Column(column))
@@ -299,7 +301,7 @@ fn nullable(schema: &Schema, column: ColumnIndex) -> Result<(), QueryError> {
     if at(schema, column)?.nullable { Ok(()) } else { Err(QueryError::Column(column)) }
 }
 
-/// `known` ascends, names nullable columns only, and holds `needed` if that is one.
+/// Checks that `known` ascends, names only nullable columns, and contains `needed` if that column is nullable.
 fn check_known(schema: &Schema, known: &[ColumnIndex], needed: Option<ColumnIndex>) -> Result<(), QueryError> {
     known.iter().try_for_each(|&c| nullable(schema, c))?;
     if known.windows(2).any(|w| w[0] >= w[1]) {

@@ -1,14 +1,15 @@
 //! A plan's map and reduction, as rows of the engine's tables.
 //!
-//! **Inputs.** Constants of a query (bounds, numbers and contents that columns are compared with) are wires, of which a statement has the
-//! digest. So the circuits depend on the plan's shape alone: its columns, the form of its condition, its accumulators.
+//! **Inputs.** The constants of a query (bounds, numbers and contents that columns are compared with) are wires. A
+//! statement has their digest. The circuits therefore depend only on the plan's shape: its columns, the form of its
+//! condition, its accumulators.
 //!
-//! **A row of the table** costs a permutation for each eight of its elements, a row of bits for each column of numbers, for each comparison and
-//! for each least or greatest number, and some operations. Sums are added by limbs of 21 bits without carries, and brought into the
-//! limbs of outputs once a bucket.
+//! **Costs.** A row of the table costs one permutation for every eight of its elements, one row of bits for each column
+//! of numbers, for each comparison and for each least or greatest number, and some operations. Sums are added in limbs
+//! of 21 bits without carries, and converted to the limbs of outputs once per bucket.
 //!
-//! **No wraps.** Numbers are below 2^63 with their limbs; a difference of two may be any element of F, so that a comparison looks at the highest
-//! limbs as well ([`at_least`]).
+//! **No wraps.** By their limbs, numbers are below 2^63. A difference of two numbers may be any element of F, so a
+//! comparison checks the highest limbs as well ([`at_least`]).
 
 use std::collections::HashMap;
 
@@ -29,11 +30,11 @@ const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 const TWO: Goldilocks = Goldilocks::new(2);
 
-/// Bits of a limb of a number.
+/// Bits per limb of a number.
 pub(super) const LIMB: u32 = 21;
-/// The greatest number.
+/// The greatest encoded number.
 const GREATEST: u64 = NUMBER_END - 1;
-/// Rows whose products are added before any carry: limbs of sums of products stay below 2^62.
+/// The number of rows whose products are added before any carry: limbs of sums of products stay below 2^62.
 const MAX_UNREDUCED: usize = 1 << 12;
 /// Bits of the low half of an extremum, and of a limb of a sum.
 const HALF: usize = 32;
@@ -97,7 +98,8 @@ impl Circuits for Aggregate {
     }
 }
 
-/// The constants of a test: those of 0 and of the greatest number, which say nothing, are part of its shape.
+/// The constants of a test. The bounds 0 and the greatest number exclude nothing: they are not constants, but part of
+/// the shape.
 fn constants(test: &Test) -> Vec<u64> {
     match *test {
         Test::Within { low, high, .. } if low == high => vec![low],
@@ -110,7 +112,7 @@ fn constants(test: &Test) -> Vec<u64> {
     }
 }
 
-/// The test with others in place of [`constants`].
+/// The test with other values for its [`constants`].
 pub(super) fn without_constants(test: &Test) -> Test {
     match *test {
         Test::Within { column, low, high } if low == high => Test::Within { column, low: 0, high: 0 },
@@ -122,7 +124,7 @@ pub(super) fn without_constants(test: &Test) -> Test {
     }
 }
 
-/// A number below 2^63.
+/// A number below 2^63, with its limbs.
 #[derive(Clone, Copy)]
 pub(super) struct Number {
     pub(super) x: Base,
@@ -139,10 +141,12 @@ impl Number {
     }
 }
 
-/// left >= right.
+/// Whether left >= right.
 ///
-/// With a bit t for it, e = left - right for t = 1 and right - left - 1 for t = 0 is below 2^63, by its limbs; and what its highest limb is
-/// less than the difference of the highest limbs is the borrow of the lower ones, 0 or 1. So e is that difference as an integer, and not p more.
+/// The result is a bit t. For t = 1 let e = left - right, and for t = 0 let e = right - left - 1. By its limbs, e is
+/// below 2^63. The difference of the operands' highest limbs, in the order of e, minus the highest limb of e must be 0
+/// or 1, because it is the borrow of the lower limbs. Therefore e is that difference as an integer, and not that
+/// integer plus p.
 pub(super) fn at_least(b: &mut dyn Arithmetic, left: &Number, right: &Number) -> Bool {
     let t = b.bit_of(&[left.x, right.x], |x| Goldilocks::new((x[0].as_u64() >= x[1].as_u64()).into()));
     let not = b.not(t);
@@ -160,13 +164,13 @@ pub(super) fn all_equal(b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -
     let differences: Vec<Base> = left.iter().zip(right).map(|(l, r)| b.sub(*l, *r)).collect();
     let t = b.bit_of(&differences, |x| Goldilocks::new(x.iter().all(|x| *x == ZERO).into()));
     let (zero, one) = (b.zero(), b.one());
-    // The sum of t and of differences times factors of the prover's is 1; where t is 1 there are no differences.
+    // t plus the sum of the differences times factors that the prover chooses is 1. If t is 1, all differences are 0.
     let mut sum: Base = t.into();
     for (i, &difference) in differences.iter().enumerate() {
         b.check([ONE, ZERO, ZERO], difference, t.into(), zero, zero);
         let which = b.constant(Goldilocks::new(i as u64));
         let of = [&[which], &differences[..]].concat();
-        // The inverse of the first that is not 0.
+        // The inverse of the first nonzero difference.
         let factor = b.any_of(&of, |x| {
             let first = x[1..].iter().position(|x| *x != ZERO);
             let chosen = first.filter(|first| *first as u64 == x[0].as_u64());
@@ -178,7 +182,7 @@ pub(super) fn all_equal(b: &mut dyn Arithmetic, left: &[Base], right: &[Base]) -
     t
 }
 
-/// An element below 2^63 as low + 2^`bits` high.
+/// Splits an element below 2^63 into low + 2^`bits` high. Does not check the ranges of the parts.
 fn split(b: &mut dyn Arithmetic, x: Base, bits: u32) -> [Base; 2] {
     let width = b.constant(Goldilocks::new(bits.into()));
     let low = b.any_of(&[x, width], |x| Goldilocks::new(x[0].as_u64() & ((1 << x[1].as_u64()) - 1)));
@@ -187,7 +191,7 @@ fn split(b: &mut dyn Arithmetic, x: Base, bits: u32) -> [Base; 2] {
     [low, high]
 }
 
-/// An element below 2^63 as low + 2^32 high, with both halves range-checked: 32 and 31 bits.
+/// Splits an element below 2^63 into low + 2^32 high, and checks that the halves have 32 and 31 bits.
 fn halves(b: &mut dyn Arithmetic, x: Base) -> [Base; 2] {
     let [low, high] = split(b, x, HALF as u32);
     b.below(low, HALF);
@@ -195,16 +199,16 @@ fn halves(b: &mut dyn Arithmetic, x: Base) -> [Base; 2] {
     [low, high]
 }
 
-/// A fold of some slots.
+/// A fold of slots.
 struct Fold<'a> {
     plan: &'a Plan,
-    /// Inputs, and those of them that are numbers.
+    /// The inputs; below, those that were used as numbers, with their limbs.
     inputs: &'a [Base],
     numbers: &'a mut HashMap<usize, Number>,
 }
 
 impl Fold<'_> {
-    /// A bound of the query.
+    /// A bound of the query, as a number.
     fn bound(&mut self, b: &mut dyn Arithmetic, input: usize) -> Number {
         let x = self.inputs[input];
         *self.numbers.entry(input).or_insert_with(|| Number::new(b, x))
@@ -240,7 +244,8 @@ impl Fold<'_> {
         sums.into_iter().flat_map(|sum| sum.output(b)).collect()
     }
 
-    /// Whether a row passes a filter, whose constants are the inputs from `first` on, and the end of these.
+    /// Whether a row passes a filter. The filter's constants are the inputs from `first` on; also returns the end of
+    /// these.
     fn passes(&mut self, b: &mut dyn Arithmetic, row: &mut Row<'_>, filter: &Filter, first: usize) -> (Bool, usize) {
         let mut world = (self, b, row, first);
         let passes = filter.run(
@@ -265,7 +270,7 @@ impl Fold<'_> {
         (passes, world.3)
     }
 
-    /// The test, of values of null as of others.
+    /// The result of a test, which treats null like any other value.
     fn test(&mut self, b: &mut dyn Arithmetic, row: &mut Row<'_>, test: &Test, input: usize) -> Bool {
         match *test {
             Test::Null { column } => match row.known(b, column) {
@@ -327,7 +332,7 @@ impl Accumulator {
     }
 }
 
-/// A row of the table, and what has been derived from it: each is constrained once.
+/// A row of the table, and the values derived from it. Each value is constrained once.
 struct Row<'a> {
     plan: &'a Plan,
     elements: Vec<(Word, usize)>,
@@ -338,11 +343,12 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The row of an active slot: its elements encode to the slot's value, and columns of numbers that the plan reads hold numbers, or null where
-    /// they may. Of an inactive slot only the latter is demanded, which zeros satisfy.
+    /// The row of an active slot: its elements encode to the slot's value, and the columns of numbers that the plan
+    /// reads hold numbers, or null if they are nullable. For an inactive slot only the latter is demanded, and zeros
+    /// satisfy it.
     fn open(plan: &'a Plan, b: &mut dyn Arithmetic, slot: &Slot) -> Self {
         let (schema, columns) = (plan.schema(), plan.columns());
-        // Without columns nothing is read.
+        // A plan without columns reads nothing.
         let elements = if columns.is_empty() { slot.value.to_vec() } else { open_row(b, slot, schema) };
         let mut row = Self {
             plan,
@@ -375,7 +381,7 @@ impl<'a> Row<'a> {
         (at..at + self.kind(column).elements()).map(|i| self.element(b, i)).collect()
     }
 
-    /// The column is not null; `None` where it never is.
+    /// Whether the column is not null; `None` if it cannot be null.
     fn known(&mut self, b: &mut dyn Arithmetic, column: ColumnIndex) -> Option<Bool> {
         if let Some(known) = self.known.get(&column) {
             return *known;
@@ -392,7 +398,7 @@ impl<'a> Row<'a> {
         known
     }
 
-    /// The bit, and that the column is not null.
+    /// The bit; 0 if the column is null.
     fn masked(&mut self, b: &mut dyn Arithmetic, bit: Bool, column: ColumnIndex) -> Bool {
         match self.known(b, column) {
             Some(known) => b.and(bit, known),
@@ -400,7 +406,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The encoded number of a column; 0 of null.
+    /// The encoded number of a column; 0 for null.
     fn number(&mut self, b: &mut dyn Arithmetic, column: ColumnIndex) -> Number {
         if let Some(number) = self.numbers.get(&column) {
             return *number;
@@ -415,7 +421,7 @@ impl<'a> Row<'a> {
         number
     }
 
-    /// The encoded number of a column as limbs of 24 bits; 0 of null.
+    /// The encoded number of a column in limbs of 24 bits; 0 for null.
     fn factor(&mut self, b: &mut dyn Arithmetic, column: ColumnIndex) -> [Base; FACTOR_LIMBS] {
         if let Some(limbs) = self.factors.get(&column) {
             return *limbs;
@@ -424,7 +430,8 @@ impl<'a> Row<'a> {
         let bits = PRODUCTS.limb_bits;
         let [low, rest] = split(b, x, bits as u32);
         let [middle, high] = split(b, rest, bits as u32);
-        // 24, 24 and 24 bits are more than 63: the highest limb has 15, so that no multiple of p fits.
+        // Three limbs of 24 bits have more than 63 bits. The highest limb has 15 bits, so the limbs cannot encode the
+        // number plus a multiple of p.
         for limb in [low, middle] {
             b.below(limb, bits);
         }
@@ -437,14 +444,14 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What an accumulator has of the rows so far.
+/// The state of an accumulator after some rows.
 pub(super) enum Sum {
     Count(Base),
     /// Limbs of 21 bits without carries.
     Numbers([Base; 3]),
     /// Limbs of products without carries.
     Products([Base; 2 * FACTOR_LIMBS - 1]),
-    /// Of each row a number, or the greatest one; and how many are numbers.
+    /// For each row a number, or the greatest number in its place; and the count of the rows with a number.
     Least(Vec<(Base, Base)>, Base),
 }
 
@@ -459,7 +466,7 @@ impl Sum {
         }
     }
 
-    /// Adds a row, where the mask is 1.
+    /// Adds a row if the mask is 1.
     fn add(&mut self, b: &mut dyn Arithmetic, row: &mut Row<'_>, accumulator: &Accumulator, mask: Bool) {
         match (self, accumulator) {
             (Self::Count(sum), Accumulator::Count { .. }) => *sum = b.add(*sum, mask.into()),
@@ -481,7 +488,8 @@ impl Sum {
             (Self::Least(rows, count), Accumulator::Min { column } | Accumulator::Max { column }) => {
                 let number = row.number(b, *column);
                 let turned = matches!(accumulator, Accumulator::Max { .. });
-                // The greatest number less it, or less what it lacks, where the mask is 1.
+                // If the mask is 1: x for a minimum, and the greatest number minus x for a maximum. Otherwise the
+                // greatest number.
                 let mut chosen = |x: Base, greatest: u64| {
                     let greatest = b.constant(Goldilocks::new(greatest));
                     let x = if turned { x } else { b.sub(greatest, x) };
@@ -498,7 +506,7 @@ impl Sum {
         match self {
             Self::Count(sum) => vec![sum],
             Self::Numbers([first, second, third]) => {
-                // Each is below 2^33: 2^12 rows.
+                // Each limb is below 2^33, for up to 2^12 rows.
                 let zero = b.zero();
                 let low = b.scale_add(power(LIMB), second, first);
                 let [l0, carry] = halves(b, low);
@@ -512,9 +520,10 @@ impl Sum {
     }
 }
 
-/// The least of numbers, each with its highest limb, as halves; 2^63 where the count of those that are not the greatest number is 0.
+/// The least of some numbers, as halves; 2^63 if `count` is 0. Each number comes with its highest limb, and `count`
+/// counts the rows with a number.
 ///
-/// The prover names it: no number is below it, and a product says that one is equal.
+/// The prover names the least number. No number is below it, and a product shows that one number is equal to it.
 fn least(b: &mut dyn Arithmetic, rows: &[(Base, Base)], count: Base) -> Vec<Base> {
     let all: Vec<Base> = rows.iter().map(|row| row.0).collect();
     let named = b.any_of(&all, |x| x.iter().copied().min_by_key(|x| x.as_u64()).unwrap_or(ZERO));
@@ -522,7 +531,7 @@ fn least(b: &mut dyn Arithmetic, rows: &[(Base, Base)], count: Base) -> Vec<Base
     let zero = b.zero();
     let mut product = b.one();
     for &(x, top) in rows {
-        // As in `at_least`, without a bit.
+        // As in `at_least`, but without a bit.
         let difference = b.sub(x, named.x);
         let highest = Number::new(b, difference).top();
         let tops = b.sub(top, named.top());
@@ -541,7 +550,8 @@ fn least(b: &mut dyn Arithmetic, rows: &[(Base, Base)], count: Base) -> Vec<Base
 /// The smaller of two numbers of at most 2^63, as halves of 32 bits.
 fn least_of(b: &mut dyn Arithmetic, left: [Base; 2], right: [Base; 2]) -> [Base; 2] {
     let of = [left, right].concat();
-    // left >= right: left - right, or right - left - 1 for a bit of 0, is low + 2^32 high, both below 2^32.
+    // Whether left >= right: left - right for t = 1, or right - left - 1 for t = 0, is low + 2^32 high with both halves
+    // below 2^32.
     let t = b.bit_of(&of, |x| {
         let [l, r] = [&x[..2], &x[2..]].map(|x| (x[1].as_u64(), x[0].as_u64()));
         Goldilocks::new((l >= r).into())
@@ -561,10 +571,10 @@ fn least_of(b: &mut dyn Arithmetic, left: [Base; 2], right: [Base; 2]) -> [Base;
     [0, 1].map(|k| b.select(t, right[k], left[k]))
 }
 
-/// Bits of a carry of sums of products.
+/// Bits of a carry in sums of products.
 const CARRY: usize = 39;
 
-/// The sum of two sums; nothing holds where it has more bits than the width.
+/// The sum of two sums. Unsatisfiable if it has more bits than the width.
 fn reduce_limbs(b: &mut dyn Arithmetic, width: Width, left: &[Base], right: &[Base]) -> Vec<Base> {
     let zero = b.zero();
     let mut carry = zero;
@@ -581,7 +591,7 @@ fn reduce_limbs(b: &mut dyn Arithmetic, width: Width, left: &[Base], right: &[Ba
     limbs
 }
 
-/// Limbs in range of the integer whose limbs without carries, each below 2^62, are `columns`.
+/// The limbs, in range, of the integer whose limbs without carries are `columns`. Each of these is below 2^62.
 fn normalise(b: &mut dyn Arithmetic, width: Width, columns: &[Base]) -> Vec<Base> {
     let zero = b.zero();
     let mut carry = zero;
@@ -589,7 +599,7 @@ fn normalise(b: &mut dyn Arithmetic, width: Width, columns: &[Base]) -> Vec<Base
     for k in 0..width.limbs {
         let sum = columns.get(k).map_or(carry, |column| b.add(*column, carry));
         let [limb, next] = split(b, sum, width.limb_bits as u32);
-        // Below 2^24 + 2^24 2^39: no multiple of p more.
+        // limb + 2^24 next is below 2^24 + 2^24 2^39, so it is the sum itself, and not the sum plus a multiple of p.
         b.below(limb, width.limb_bits);
         b.below(next, CARRY);
         carry = next;

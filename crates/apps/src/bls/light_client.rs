@@ -1,4 +1,4 @@
-//! A light client: a signature of a committee, checked by a proven aggregate key.
+//! A light client: checks a committee's signature with a proven aggregate key.
 
 use blst::BLST_ERROR;
 use blst::min_pk::Signature;
@@ -6,38 +6,38 @@ use blst::min_pk::Signature;
 use super::Output;
 use super::point::KeyError;
 
-/// Ethereum's ciphersuite: signatures in G2, proofs of possession.
+/// Ethereum's ciphersuite: signatures in G2, with proofs of possession.
 pub const CIPHERSUITE: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
 /// Bytes of a compressed point of G2.
 pub const SIGNATURE_BYTES: usize = 96;
 
-/// What has been signed, by how many at least.
+/// The claim that at least `threshold` signers signed a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The message; in Ethereum the signing root.
     pub message: &'a [u8],
-    /// The aggregate signature, [`SIGNATURE_BYTES`] of the compressed form; no other is accepted.
+    /// The aggregate signature: [`SIGNATURE_BYTES`] bytes in compressed form. Other forms are refused.
     pub signature: &'a [u8],
-    /// Least number of signers.
+    /// The least number of signers.
     pub threshold: u64,
 }
 
-/// A claim is refused.
+/// Reasons why a claim is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
     /// The output names fewer signers.
     #[error("{count} signers are fewer than {threshold}")]
     TooFew {
-        /// Signers of the output.
+        /// Signers in the output.
         count: u64,
         /// [`Claim::threshold`].
         threshold: u64,
     },
-    /// The aggregate key is no key.
+    /// The aggregate key is not a valid key.
     #[error("the aggregate key is {0}")]
     Key(#[from] KeyError),
-    /// The signature is no point of G2.
+    /// The signature is not a point of G2.
     #[error("the signature is not a point of G2 in compressed form")]
     Encoding,
     /// The pairing equation does not hold.
@@ -45,10 +45,11 @@ pub enum ClaimError {
     Signature,
 }
 
-/// Checks a claim under an output that a verified proof of [`super::BlsKeys`] states: two pairings, about a millisecond.
+/// Checks a claim with an output that a verified proof of [`super::BlsKeys`] states. Takes two pairings, about a
+/// millisecond.
 ///
-/// The proof says that `output` is the sum and number of the keys of some leaves of the commitment, each leaf once; it is
-/// the caller's to verify it, and to trust the commitment.
+/// The proof shows that `output` is the sum and the number of the keys of some leaves of the commitment, each leaf
+/// once. The caller must verify the proof, and must trust the commitment.
 ///
 /// # Errors
 /// Says what does not hold. Never panics.

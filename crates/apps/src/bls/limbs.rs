@@ -4,12 +4,12 @@ use ark_bls12_381::Fq;
 use ark_ff::{BigInt, PrimeField};
 use evergrove_primitives::Goldilocks;
 
-/// Limbs of an element.
+/// Limbs per element.
 pub const LIMBS: usize = 14;
-/// Bits of a limb.
+/// Bits per limb.
 pub const LIMB_BITS: usize = 28;
 
-/// p, in limbs.
+/// p, as limbs.
 pub const MODULUS: Limbs = {
     let (words, mut limbs, mut i) = (&<Fq as PrimeField>::MODULUS.0, [0; LIMBS], 0);
     while i < LIMBS {
@@ -41,7 +41,7 @@ pub fn to_limbs(x: &Fq) -> Limbs {
     core::array::from_fn(|i| window(&words, i))
 }
 
-/// The element with these limbs, `None` unless each is below 2^28 and their number below p.
+/// The element with these limbs; `None` unless each limb is below 2^28 and the number is below p.
 pub fn from_limbs(limbs: &Limbs) -> Option<Fq> {
     if limbs.iter().any(|l| *l >= BASE) || limbs[LIMBS - 1] > MODULUS[LIMBS - 1] {
         return None;
@@ -58,7 +58,7 @@ pub fn from_limbs(limbs: &Limbs) -> Option<Fq> {
     Fq::from_bigint(BigInt(words))
 }
 
-/// The element that limbs of any size stand for, modulo p.
+/// The element with these limbs modulo p. Limbs may have any size.
 pub fn reduce_limbs(limbs: &Limbs) -> Fq {
     limbs.iter().rev().fold(Fq::from(0_u64), |sum, l| sum * Fq::from(BASE) + Fq::from(*l))
 }

@@ -1,13 +1,15 @@
-//! Aggregate public keys of BLS signatures: the sum of the keys of a batch, and how many they are.
+//! Aggregate public keys of BLS signatures: the sum and the number of the keys in a batch.
 //!
-//! **What.** [`BlsKeys`] is the application: a leaf is a key of BLS12-381 G1 ([`table`]), the output the sum of the keys and
-//! their number ([`Output`]). [`light_client`] checks a signature of a committee by such a proof. Section 4.1 and Figs. 8
-//! and 9 of the Reckle trees paper.
+//! **What.** [`BlsKeys`] is the application: a leaf is a key of BLS12-381 G1 ([`table`]), and the output is the sum of
+//! the keys and their number ([`Output`]). [`light_client`] checks a committee's signature with such a proof. See
+//! section 4.1 and Figs. 8 and 9 of the Reckle trees paper.
 //!
-//! **When.** A verifier that knows a table of keys by its commitment alone wants to know that at least t of them have signed.
+//! **When.** For a verifier that knows only the commitment of a table of keys, and has to check that at least t of the
+//! keys signed.
 //!
-//! **Neighbours.** The curve in circuits is in [`evergrove_verifier::tables::addition`] and [`point`](evergrove_verifier::tables::point), with Plonky2 in
-//! `evergrove_recursion::apps::nonnative`; signatures and the subgroup are `blst`'s.
+//! **Neighbours.** The curve in circuits is in [`evergrove_verifier::tables::addition`] and
+//! [`point`](evergrove_verifier::tables::point); its circuits for Plonky2 are in
+//! `evergrove_recursion::apps::nonnative`. Signatures and the check of the subgroup use `blst`.
 
 pub mod light_client;
 pub mod limbs;
@@ -22,14 +24,14 @@ use evergrove_primitives::Goldilocks;
 
 use crate::{Leaf, MapReduce, MapReduceError};
 
-/// Sum and number of the keys of a batch. Commutative.
+/// The application that computes the sum and the number of keys. Commutative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlsKeys;
 
-/// What the parameters say: which curve.
+/// The parameters: the name of the curve.
 const PARAMETERS: &[u8] = b"BLS12-381 G1";
 
-/// Parameters of another application, or of another version.
+/// The parameters belong to another application or version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid parameters of bls-keys: {0} bytes")]
 pub struct ParametersError(usize);
@@ -37,13 +39,13 @@ pub struct ParametersError(usize);
 /// An output of [`BlsKeys`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Sum of the keys.
+    /// The sum of the keys.
     pub key: Point,
-    /// How many they are.
+    /// The number of keys.
     pub count: u64,
 }
 
-/// Elements of an output: the limbs of the key, and the count.
+/// Elements per output: the limbs of the key, then the count.
 pub const OUTPUT_ELEMENTS: usize = POINT_ELEMENTS + 1;
 
 impl Output {
@@ -54,7 +56,7 @@ impl Output {
         out
     }
 
-    /// The output with these elements, `None` unless they are canonical and the key is on the curve.
+    /// The output with these elements; `None` unless they are canonical and the key is on the curve.
     pub fn from_elements(elements: &[Goldilocks]) -> Option<Self> {
         let (count, key) = elements.split_last()?;
         Some(Self { key: Point::from_elements(key)?, count: count.as_u64() })
@@ -65,7 +67,7 @@ impl BlsKeys {
     /// The application with these parameters.
     ///
     /// # Errors
-    /// When they are not its own.
+    /// If the parameters belong to another application.
     pub fn from_parameters(parameters: &[u8]) -> Result<Self, ParametersError> {
         if parameters == PARAMETERS { Ok(Self) } else { Err(ParametersError(parameters.len())) }
     }

@@ -8,30 +8,31 @@ use evergrove_primitives::Goldilocks;
 
 use super::limbs::{LIMBS, from_limbs, to_elements, to_limbs};
 
-/// Elements of a point in an output: the limbs of x, then of y.
+/// Elements per point in an output: the limbs of x, then of y.
 pub const POINT_ELEMENTS: usize = 2 * LIMBS;
-/// Bytes of a compressed point.
+/// Bytes per compressed point.
 pub const COMPRESSED_BYTES: usize = 48;
 
 /// A point of the curve y^2 = x^3 + 4 over the base field, or the identity.
 ///
-/// In outputs the identity is written as (0, 0), which is not on the curve. The curve has no point with y = 0: its order is odd.
+/// In outputs the identity is (0, 0), which is not on the curve. No point of the curve has y = 0, because the curve's
+/// order is odd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point(Option<(Fq, Fq)>);
 
-/// Bytes are not a key that may enter a table.
+/// Reasons why bytes are not a key that a table may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// No canonical encoding of coordinates.
+    /// The bytes are not the canonical encoding of coordinates.
     #[error("not the canonical encoding of a point in 48 compressed bytes")]
     Encoding,
-    /// The equation does not hold.
+    /// The coordinates do not satisfy the equation.
     #[error("not on the curve y^2 = x^3 + 4")]
     NotOnCurve,
-    /// The point is in another coset: signatures under it prove nothing.
+    /// The point is not in the subgroup of prime order: signatures under it prove nothing.
     #[error("not in the subgroup of prime order")]
     NotInGroup,
-    /// The identity is no key.
+    /// The point is the identity.
     #[error("the identity is not a key: anyone can sign under it")]
     Identity,
 }
@@ -51,20 +52,21 @@ impl Point {
     /// The identity.
     pub const IDENTITY: Self = Self(None);
 
-    /// The point with these coordinates, `None` where the equation does not hold. The subgroup is not checked.
+    /// The point with these coordinates; `None` if they do not satisfy the equation. Does not check the subgroup.
     pub fn new(x: Fq, y: Fq) -> Option<Self> {
         (y.square() == x.square() * x + Fq::from(4_u64)).then_some(Self(Some((x, y))))
     }
 
-    /// The coordinates, `None` of the identity.
+    /// The coordinates; `None` for the identity.
     pub fn coordinates(&self) -> Option<(Fq, Fq)> {
         self.0
     }
 
-    /// A key from its compressed form, checked on the curve and in the subgroup by `blst`. Half a millisecond at most.
+    /// Decodes a key from its compressed form. `blst` checks the curve and the subgroup, which takes half a millisecond
+    /// at most.
     ///
     /// # Errors
-    /// When it is no key.
+    /// If the bytes are not a key.
     pub fn from_compressed(bytes: &[u8]) -> Result<Self, KeyError> {
         if bytes.len() != COMPRESSED_BYTES {
             return Err(KeyError::Encoding);
@@ -73,7 +75,7 @@ impl Point {
         Ok(Self::of_key(&key))
     }
 
-    /// The point of a key of `blst`.
+    /// The point of a `blst` key.
     pub fn of_key(key: &PublicKey) -> Self {
         let bytes = key.serialize();
         let coordinate = |bytes: &[u8]| {
@@ -86,10 +88,10 @@ impl Point {
         Self(Some((coordinate(&bytes[..48]), coordinate(&bytes[48..]))))
     }
 
-    /// The key of `blst`, checked on the curve and in the subgroup.
+    /// Converts to a `blst` key, and checks the curve and the subgroup.
     ///
     /// # Errors
-    /// When it is no key.
+    /// If the point is not a key.
     pub fn to_key(&self) -> Result<PublicKey, KeyError> {
         let (x, y) = self.0.ok_or(KeyError::Identity)?;
         let mut bytes = [0; 96];
@@ -103,7 +105,7 @@ impl Point {
         Ok(key)
     }
 
-    /// The sum. One inversion.
+    /// The sum. Takes one inversion.
     pub fn add(&self, other: &Self) -> Self {
         let (Some((x1, y1)), Some((x2, y2))) = (self.0, other.0) else {
             return Self(self.0.or(other.0));
@@ -119,7 +121,7 @@ impl Point {
         Self(self.0.map(|(x, y)| (x, -y)))
     }
 
-    /// The limbs as field elements, zeros of the identity.
+    /// The limbs as field elements; zeros for the identity.
     pub fn to_elements(&self) -> [Goldilocks; POINT_ELEMENTS] {
         let mut out = [Goldilocks::ZERO; POINT_ELEMENTS];
         if let Some((x, y)) = self.0 {
@@ -129,7 +131,7 @@ impl Point {
         out
     }
 
-    /// The point with these limbs, `None` unless they are canonical and on the curve, or all zero.
+    /// The point with these limbs; `None` unless they are canonical and on the curve, or all zero.
     pub fn from_elements(elements: &[Goldilocks]) -> Option<Self> {
         let elements: &[Goldilocks; POINT_ELEMENTS] = elements.try_into().ok()?;
         if elements.iter().all(|e| *e == Goldilocks::ZERO) {
@@ -140,8 +142,8 @@ impl Point {
     }
 }
 
-/// The slope of the line through two points that are not the identity; the tangent's where they are equal; none where they
-/// are inverses of each other.
+/// The slope of the line through two points that are not the identity. For equal points it is the slope of the tangent.
+/// `None` if the points are inverses of each other.
 pub fn slope((x1, y1): (Fq, Fq), (x2, y2): (Fq, Fq)) -> Option<Fq> {
     match x1 == x2 {
         true if y1 == y2 => Some(x1.square() * Fq::from(3_u64) * y1.double().inverse()?),
@@ -150,7 +152,7 @@ pub fn slope((x1, y1): (Fq, Fq), (x2, y2): (Fq, Fq)) -> Option<Fq> {
     }
 }
 
-/// The negative of the third point on a line.
+/// The negative of the third point of the curve on a line.
 pub fn chord(slope: Fq, (x1, y1): (Fq, Fq), x2: Fq) -> (Fq, Fq) {
     let x3 = slope.square() - x1 - x2;
     (x3, slope * (x1 - x3) - y1)

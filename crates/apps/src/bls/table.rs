@@ -6,22 +6,22 @@ use evergrove_primitives::Goldilocks;
 
 use super::point::{KeyError, Point};
 
-/// Columns of a table of keys, and elements that open a row: x and y in 7 numbers of 56 bits each.
+/// The columns of a table of keys, and the elements that open a row: x and y, each as 7 numbers of 56 bits.
 pub const KEY_ELEMENTS: usize = 14;
-/// Bits of a column.
+/// Bits per column.
 const COLUMN_BITS: usize = 56;
 
-/// A key that may not enter a table.
+/// A key that a table may not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("row {row}: {source}")]
 pub struct TableError {
-    /// Number of the row, from 0.
+    /// The number of the row, from 0.
     pub row: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub source: KeyError,
 }
 
-/// The columns of a table of keys: `x0` to `x6` and `y0` to `y6`, the least significant first.
+/// The columns of a table of keys: `x0` to `x6` and `y0` to `y6`, the least significant number first.
 pub fn schema() -> Schema {
     let columns = (0..KEY_ELEMENTS).map(|i| {
         let (coordinate, limb) = (["x", "y"][i / 7], i % 7);
@@ -30,7 +30,7 @@ pub fn schema() -> Schema {
     Schema::new(columns.collect()).expect("fourteen names")
 }
 
-/// The numbers of a key's row. `None` of the identity, which is no key.
+/// The numbers of a key's row; `None` for the identity, which is not a key.
 pub fn numbers(key: &Point) -> Option<[u64; KEY_ELEMENTS]> {
     let (x, y) = key.coordinates()?;
     let mut out = [0; KEY_ELEMENTS];
@@ -48,12 +48,12 @@ pub fn numbers(key: &Point) -> Option<[u64; KEY_ELEMENTS]> {
     Some(out)
 }
 
-/// A key's row of [`schema`].
+/// A key's row in [`schema`]; `None` for the identity.
 pub fn row(key: &Point) -> Option<Row> {
     Some(Row::Cells(numbers(key)?.map(Cell::Unsigned).to_vec()))
 }
 
-/// The key of a row's elements, `None` unless they are the canonical form of a point of the curve.
+/// The key of a row's elements; `None` unless they are the canonical form of a point of the curve.
 pub fn key(elements: &[Goldilocks]) -> Option<Point> {
     let elements: &[Goldilocks; KEY_ELEMENTS] = elements.try_into().ok()?;
     if elements.iter().any(|e| e.as_u64() >> COLUMN_BITS != 0) {
@@ -64,13 +64,13 @@ pub fn key(elements: &[Goldilocks]) -> Option<Point> {
     Point::from_elements(&limbs).filter(|p| *p != Point::IDENTITY)
 }
 
-/// Keys from their compressed forms, each checked on the curve and in the subgroup.
+/// Decodes keys from their compressed forms, and checks for each that it is on the curve and in the subgroup.
 ///
-/// Whether their owners know the secret keys (proofs of possession) is the caller's to check: without it a rogue key
+/// The caller must check that the owners know their secret keys (proofs of possession). Without that check a rogue key
 /// forges signatures of others (Boneh, Drijvers, Neven, ASIACRYPT 2018, section 1).
 ///
 /// # Errors
-/// Names the first row that is no key.
+/// Names the first row that is not a key.
 pub fn parse_keys<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Point>, TableError> {
     let parse = |(row, bytes)| Point::from_compressed(bytes).map_err(|source| TableError { row, source });
     (0..).zip(keys).map(parse).collect()

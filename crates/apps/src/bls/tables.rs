@@ -1,7 +1,9 @@
 //! The sum of keys, as rows of the engine's tables.
 //!
-//! A leaf costs two rows of sponges, a [point](evergrove_verifier::tables::point) and an [addition](evergrove_verifier::tables::addition). Sums between the
-//! slots need not be below p. What a circuit says is: its limbs of 16 bits are brought into the 28 bits of outputs, each coordinate of which is below p, so that outputs have one form.
+//! A leaf costs two rows of sponges, a [point](evergrove_verifier::tables::point) and an
+//! [addition](evergrove_verifier::tables::addition). Sums between the slots need not be below p. The output of a
+//! circuit is in canonical form: its limbs of 16 bits are converted to the 28 bits of outputs, with each coordinate
+//! below p.
 
 use core::array;
 
@@ -22,13 +24,13 @@ use crate::tables::open_row;
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
-/// Keys of a sync committee.
+/// The number of keys in a sync committee.
 const COMMITTEE: usize = 512;
-/// Bits of a number of a point.
+/// Bits per number of a point.
 const NUMBER: usize = 2 * LIMB_BITS;
-/// Numbers of a coordinate.
+/// Numbers per coordinate.
 const EACH: usize = NUMBERS / 2;
-/// Words of a coordinate.
+/// Words per coordinate.
 const COORDINATE: usize = 6;
 /// Bits of half a limb in the words of points.
 const BYTE: usize = 8;
@@ -47,7 +49,7 @@ impl Circuits for BlsKeys {
         vec![LIMB_BITS, NUMBER, BYTE]
     }
 
-    /// A committee is a bucket, and a block of rows of points.
+    /// A bucket holds one committee, which is also a block of rows of points.
     fn most(&self) -> usize {
         COMMITTEE
     }
@@ -69,18 +71,18 @@ impl Circuits for BlsKeys {
     }
 }
 
-/// The key of an active slot: its numbers are hashed to the slot's value. The identity of an inactive one.
+/// The key of an active slot, whose numbers hash to the slot's value; the identity for an inactive slot.
 fn open(b: &mut dyn Arithmetic, slot: &Slot, schema: &Schema) -> PointWires {
     let numbers = open_row(b, slot, schema);
     let words = array::from_fn(|i| numbers[i * WORD].0);
     b.point(words, slot.active)
 }
 
-/// The point of an output, whose elements are below 2^28.
+/// The point of an output. The elements of outputs are below 2^28.
 fn of_output(b: &mut dyn Arithmetic, output: &[Base]) -> PointWires {
     let limbs = &output[..POINT_ELEMENTS];
     let numbers = array::from_fn(|i| b.scale_add(power(LIMB_BITS), limbs[2 * i + 1], limbs[2 * i]));
-    // The identity is zeros, and nothing else is: no point has only zeros, and what is on the curve has none.
+    // The identity is all zeros, and only the identity is: no point of the curve has only zeros.
     let zero = b.zero();
     let sum = limbs.iter().fold(zero, |sum, limb| b.add(sum, *limb));
     let finite = b.bit_of(&[sum], |x| Goldilocks::new((x[0] != ZERO).into()));
@@ -88,7 +90,7 @@ fn of_output(b: &mut dyn Arithmetic, output: &[Base]) -> PointWires {
     b.point_of(numbers, finite)
 }
 
-/// The output of a sum. Its coordinates are demanded to be below p.
+/// The output of a sum. Demands that each coordinate be below p.
 fn output(b: &mut dyn Arithmetic, sum: PointWires, count: Base) -> Vec<Base> {
     let words = sum.words();
     let mut out = Vec::with_capacity(OUTPUT_ELEMENTS);
@@ -115,7 +117,7 @@ fn inverse(n: usize) -> Goldilocks {
     power(n).inverse().expect("not zero")
 }
 
-/// The numbers of 56 bits of a coordinate. Of the limbs 3, 10 and 17 each is in two of them, by a byte.
+/// The numbers of 56 bits of a coordinate. Each of the limbs 3, 10 and 17 is split between two numbers, a byte each.
 fn numbers(b: &mut dyn Arithmetic, words: &[Word]) -> [Base; EACH] {
     // The sum of limbs, each times a power of two.
     let weighed = |b: &mut dyn Arithmetic, limbs: &[(usize, usize)], rest: Base| {
@@ -151,12 +153,13 @@ fn numbers(b: &mut dyn Arithmetic, words: &[Word]) -> [Base; EACH] {
     numbers
 }
 
-/// Demands a number below p, of numbers of 56 bits: x + t = p - 1 for a t of such, with carries of one bit.
+/// Demands that a coordinate in numbers of 56 bits be below p: x + t = p - 1 for a t in numbers of 56 bits, with
+/// carries of one bit.
 fn below_modulus(b: &mut dyn Arithmetic, numbers: &[Base; EACH]) {
     let one = b.one();
     let mut before = b.zero();
     for (i, &number) in numbers.iter().enumerate() {
-        // p is odd.
+        // Subtracting 1 does not borrow, because p is odd.
         let due = MODULUS[2 * i] + (MODULUS[2 * i + 1] << LIMB_BITS) - u64::from(i == 0);
         let due = b.constant(Goldilocks::new(due));
         let sum = b.add(number, before);
@@ -172,7 +175,7 @@ fn below_modulus(b: &mut dyn Arithmetic, numbers: &[Base; EACH]) {
     }
 }
 
-/// Slope and third point of the line through two points, as a prover finds them.
+/// The slope and the third point of the line through two points, as a prover computes them.
 fn line(operands: [[u64; 6]; 4]) -> Option<[[u64; 6]; 3]> {
     let [x1, y1, x2, y2] = operands.map(|words| {
         let bytes = words.map(u64::to_le_bytes);

@@ -10,7 +10,7 @@ use crate::aggregate::{self, Aggregate, Query};
 use crate::bls::{BlsKeys, table};
 use crate::samples::{Sequence, Tally};
 
-/// All of them.
+/// All kinds.
 pub(super) fn kinds() -> Vec<Arc<dyn Kind>> {
     vec![Arc::new(Aggregates), Arc::new(Keys), Arc::new(Sequences), Arc::new(Tallies)]
 }
@@ -62,7 +62,7 @@ impl Kind for Keys {
     }
 }
 
-/// Fingerprints of the leaves in their order.
+/// Fingerprints of the leaves, in order.
 struct Sequences;
 
 impl Kind for Sequences {

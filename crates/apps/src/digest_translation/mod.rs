@@ -1,19 +1,20 @@
-//! Digest translation: the Poseidon digest of a table and the Keccak digest of the same table, proven to belong together
-//! (Reckle trees, section 4.1 and Fig. 7).
+//! Digest translation: proofs that a Poseidon digest and a Keccak digest belong to the same table (Reckle trees,
+//! section 4.1 and Fig. 7).
 //!
-//! **Statement.** For (C, K, H): there are 2^H slots, each a value of four canonical words or empty, of which C is the
-//! Poseidon digest (`evergrove_verifier::tree`) and K the Keccak digest ([`tree`]). All slots: nothing is left out.
+//! **Statement.** For (C, K, H): there are 2^H slots, each of them empty or a value of four canonical words. C is their
+//! Poseidon digest (`evergrove_verifier::tree`), and K is their Keccak digest ([`tree`]). The statement covers all
+//! slots.
 //!
-//! **How.** A backend proves the nodes of a batch over all rows in the scheme `Tree`, so that stores, plans and
-//! updates are those of every batch. A bucket of 2^k slots hashes both trees; a merge verifies the proofs of its children that are not
-//! empty and computes the one node above them in both trees. K is the output.
+//! **How.** A backend proves the nodes of a batch over all rows in the scheme `Tree`, so stores, plans and updates are
+//! those of every batch. A bucket of 2^k slots hashes both trees. A merge verifies the proofs of its nonempty children,
+//! and computes the one node above them in both trees. K is the output.
 //!
-//! **On tables** ([`family_on_tables`](DigestTranslation::family_on_tables)) both circuits have Keccak as rows: `evergrove_grove::translation`,
-//! and `evergrove_grove::openzeppelin`, which Plonky2 has no circuits of.
+//! **On tables** ([`family_on_tables`](DigestTranslation::family_on_tables)) Keccak is rows of a table in both
+//! circuits: `evergrove_grove::translation`, and `evergrove_grove::openzeppelin`, for which Plonky2 has no circuits.
 //!
 //! **By Plonky2**: `evergrove_recursion::apps::digest_translation`.
 //!
-//! Not a [`crate::MapReduce`]: a tree of hashes has no neutral element and is not associative.
+//! This is not a [`crate::MapReduce`]: a tree of hashes has no neutral element and is not associative.
 
 use core::fmt;
 use core::str::FromStr;
@@ -29,20 +30,21 @@ pub use evergrove_verifier::openzeppelin;
 
 /// The least and the greatest height of a bucket.
 pub const BUCKET_HEIGHTS: core::ops::RangeInclusive<u8> = 1..=8;
-/// The height of a bucket where nothing is said: 255 permutations, and the table of Plonky2's circuits has 2^13 rows.
+/// The default height of a bucket: 255 permutations, and a table of 2^13 rows in Plonky2's circuits.
 pub const BUCKET_HEIGHT: u8 = 7;
 
-/// The Keccak tree that a table is translated to.
+/// The Keccak tree to which a table is translated.
 ///
-/// As text, which is canonical: `keccak-256`, `openzeppelin(address,uint256)`, `openzeppelin-js(address,uint256)`.
+/// The canonical texts are `keccak-256`, `openzeppelin(address,uint256)`, `openzeppelin-js(address,uint256)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Over positions and values: [`tree`].
+    /// The tree over positions and values: [`tree`].
     Keccak,
-    /// OpenZeppelin's ([`openzeppelin`]), over rows of 1 to 16 columns of these types, at any positions.
+    /// OpenZeppelin's tree ([`openzeppelin`]) over rows of 1 to 16 columns of these types, at any positions.
     OpenZeppelin(Vec<AbiType>),
-    /// The same, at the positions where the root is that of OpenZeppelin's JavaScript library. Circuits and statements are those of the other one: **a proof does not
-    /// show the positions**. Whoever makes the proof checks them.
+    /// OpenZeppelin's tree with rows at the positions for which the root equals that of OpenZeppelin's JavaScript
+    /// library. Circuits and statements are those of [`Format::OpenZeppelin`]: **a proof does not show the positions**.
+    /// The prover checks them.
     OpenZeppelinJs(Vec<AbiType>),
 }
 
@@ -56,7 +58,7 @@ impl Format {
         }
     }
 
-    /// The types of the columns; none of [`Self::Keccak`].
+    /// The types of the columns; empty for [`Self::Keccak`].
     pub fn types(&self) -> &[AbiType] {
         match self {
             Self::Keccak => &[],
@@ -64,7 +66,7 @@ impl Format {
         }
     }
 
-    /// The tree that circuits are about.
+    /// The tree of the circuits.
     fn tree(&self) -> KeccakTree {
         match self {
             Self::Keccak => KeccakTree::Values,
@@ -83,18 +85,18 @@ impl fmt::Display for Format {
     }
 }
 
-/// A text is not a format.
+/// Reasons why a text is not a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// The name or the parentheses.
+    /// The name or the parentheses are wrong.
     #[error(
         "unknown format {0:?}: write keccak-256, openzeppelin(address,uint256) or openzeppelin-js(address,uint256)"
     )]
     Form(String),
-    /// A type.
+    /// A type is unknown.
     #[error(transparent)]
     Type(#[from] UnknownAbiType),
-    /// The number of types.
+    /// The number of types is out of range.
     #[error(transparent)]
     Columns(#[from] FamilyError),
 }
@@ -121,10 +123,10 @@ impl FromStr for Format {
     }
 }
 
-/// Characters of a text that an error repeats.
+/// The number of characters of a text that an error repeats.
 const EXCERPT: usize = 80;
 
-/// The application: what the circuits depend on beside profile and height class.
+/// The application: everything that the circuits depend on, except profile and height class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestTranslation {
     bucket_height: u8,
@@ -138,23 +140,23 @@ impl Default for DigestTranslation {
 }
 
 impl DigestTranslation {
-    /// The kind of application.
+    /// The application's name.
     pub const NAME: &'static str = "digest-translation";
-    /// Elements of an output: the digest's halves of 32 bits.
+    /// Elements per output: the digest's halves of 32 bits.
     pub const OUTPUT_LEN: usize = tree::DIGEST_HALVES;
 
-    /// With buckets of [`BUCKET_HEIGHT`].
+    /// The application with buckets of [`BUCKET_HEIGHT`].
     pub fn new(format: Format) -> Self {
         Self { bucket_height: BUCKET_HEIGHT, format }
     }
 
-    /// To the tree of [`Format::Keccak`] with buckets of 2^`bucket_height` slots, `None` outside of [`BUCKET_HEIGHTS`]. Proofs of another height are
-    /// proofs of another application.
+    /// Translation to the tree of [`Format::Keccak`] with buckets of 2^`bucket_height` slots; `None` outside
+    /// [`BUCKET_HEIGHTS`]. Proofs with another height are proofs of another application.
     pub fn with_buckets(bucket_height: u8) -> Option<Self> {
         Self::default().of_height(bucket_height)
     }
 
-    /// The same with buckets of 2^`bucket_height` slots: as [`Self::with_buckets`].
+    /// The same application with buckets of 2^`bucket_height` slots; `None` outside [`BUCKET_HEIGHTS`].
     pub fn of_height(self, bucket_height: u8) -> Option<Self> {
         BUCKET_HEIGHTS.contains(&bucket_height).then_some(Self { bucket_height, ..self })
     }
@@ -164,7 +166,7 @@ impl DigestTranslation {
         self.bucket_height
     }
 
-    /// The tree.
+    /// The tree to which tables are translated.
     pub fn format(&self) -> &Format {
         &self.format
     }
@@ -172,18 +174,19 @@ impl DigestTranslation {
     /// The circuits on tables.
     ///
     /// # Errors
-    /// When the profile is of another backend, or rows have so many columns that no circuit holds a bucket of them.
+    /// If the profile belongs to another backend, or rows have so many columns that no circuit can hold a bucket of
+    /// them.
     pub fn family_on_tables(&self, profile: Profile, class: HeightClass) -> Result<AppFamily, FamilyError> {
         AppFamily::translation(profile, class, self.bucket_height, self.format.tree())
     }
 
-    /// Name and parameters: the height of buckets in one byte, and the format as text.
+    /// Name and parameters: the height of buckets in one byte, then the format as text.
     pub fn spec(&self) -> AppSpec {
         let parameters = [&[self.bucket_height], self.format.to_string().as_bytes()].concat();
         AppSpec { name: Self::NAME.into(), parameters }
     }
 
-    /// The application of these parameters, `None` unless they are some.
+    /// The application with these parameters; `None` if they are invalid.
     pub fn from_parameters(parameters: &[u8]) -> Option<Self> {
         let (bucket_height, format) = parameters.split_first()?;
         let format = core::str::from_utf8(format).ok()?.parse().ok()?;

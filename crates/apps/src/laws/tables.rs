@@ -1,4 +1,4 @@
-//! The laws of circuits on the engine's tables: what [`super::check`] and the refusals hold them to.
+//! The laws of circuits on the engine's tables, for [`super::check`] and the refusals.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use super::{Case, Reduction, folds};
 use crate::MapReduce;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
-/// Choices of the prover's that are changed, at most.
+/// The greatest number of the prover's choices that are changed.
 const ATTACKS: usize = 40;
 
-/// The circuits give what the code gives: the reductions, and folds of the cases.
+/// Checks that the circuits compute what the code computes: the reductions, and folds of the cases.
 pub(super) fn check(
     app: &dyn MapReduce,
     circuits: &dyn Circuits,
@@ -37,16 +37,16 @@ pub(super) fn check(
         let free = OnTables::slots(app, circuits, &fold.slots);
         circuit.gives(&free, &fold.output, &fold.what);
         if k == 0 {
-            // All slots are active.
+            // All slots are active in the first fold.
             circuit.determines(&free, &fold.output, name);
         }
     }
 }
 
-/// A circuit of an application on its own, with its output.
+/// A circuit of an application alone, with its output.
 pub(super) struct OnTables {
     circuit: Circuit<Quadratic>,
-    /// The rows of choices that the output is copied to.
+    /// The rows of choices that copy the output.
     output: Vec<u32>,
 }
 
@@ -114,20 +114,20 @@ impl OnTables {
         self.output.iter().map(count).collect()
     }
 
-    /// The circuit gives the output for this data.
+    /// Checks that the circuit computes this output for this free data.
     pub(super) fn gives(&self, free: &[Goldilocks], output: &[Goldilocks], what: &str) {
         let witness = self.circuit.witness(free).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(witness.faults(&self.circuit), [], "{what}: on tables");
         assert_eq!(self.output_of(&witness), output, "{what}: on tables");
     }
 
-    /// No honest prover has a witness for this data.
+    /// Checks that the honest witness for this free data is refused.
     pub(super) fn refuses(&self, free: &[Goldilocks], what: &str) {
         let witness = self.circuit.witness(free).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert!(!witness.faults(&self.circuit).is_empty(), "{what}: accepted on tables");
     }
 
-    /// Whatever a prover chooses in a row in the place of what honest ones do, it has this output or no witness.
+    /// Changes a choice in a row. Checks that the circuit then refuses the witness, or that the output is the same.
     pub(super) fn determines(&self, free: &[Goldilocks], output: &[Goldilocks], what: &str) {
         let honest = self.circuit.witness(free).unwrap_or_else(|e| panic!("{what}: {e}"));
         let choices: Vec<u32> = self.circuit.choices().filter(|row| !self.output.contains(row)).collect();

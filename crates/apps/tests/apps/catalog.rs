@@ -1,4 +1,4 @@
-//! Catalogs with kinds of others, and applications that have circuits on tables alone.
+//! Catalogs with kinds of other crates, and applications whose only circuits are on tables.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use evergrove_commit::schema::Schema;
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::{AppSpec, HeightClass, Profile, Scheme};
 
-/// A [`Tally`] under another name, on tables alone. Its code adds `wrong` to a sum.
+/// A [`Tally`] with another name, and circuits on tables only. Its code adds `wrong` to a sum.
 struct Count {
     tally: Tally,
     wrong: u64,
@@ -51,7 +51,7 @@ impl MapReduce for Count {
     }
 }
 
-/// The kind of [`Count`], under a name. Its applications forget the highest bit of a parameter.
+/// The kind of [`Count`] with this name. Its applications drop the highest bit of a parameter.
 struct Counts(&'static str);
 
 impl Kind for Counts {
@@ -105,7 +105,7 @@ fn names_are_checked() {
     for wrong in ["", "Count", "a b", "0123456789012345678901234567890123"] {
         assert_eq!(Catalog::standard().with(Counts(wrong)).unwrap_err(), CatalogError::Name(wrong.into()));
     }
-    // A name under which its applications do not go.
+    // The name of the kind differs from that of its applications.
     let other = Catalog::standard().with(Counts("other")).unwrap();
     assert!(matches!(other.make(&spec("other", &[20])), Err(CatalogError::Parameters { .. })));
 }
@@ -149,7 +149,8 @@ fn laws_hold_code_against_circuits_on_tables_alone() {
     assert!(catch_unwind(AssertUnwindSafe(|| check(&count(1), &cases))).is_err());
 }
 
-/// Parameters of digest translation have one text, and those of the plain tree are the ones of earlier versions.
+/// Parameters of digest translation have a canonical text, and those of the plain tree are the parameters of earlier
+/// versions.
 #[test]
 fn formats_of_digest_translation_have_one_text() {
     assert_eq!(DigestTranslation::default().spec().parameters, b"\x07keccak-256");

@@ -1,4 +1,4 @@
-//! Steps of a translation that are none, and parameters.
+//! Invalid steps of a digest translation, and its parameters.
 
 use evergrove_apps::digest_translation::DigestTranslation;
 use evergrove_commit::batch::{Batch, Structure};
@@ -7,7 +7,7 @@ use evergrove_verifier::{HeightClass, Profile};
 
 use crate::world::vector;
 
-/// Slots of a bucket: 2^2.
+/// A bucket has 2^2 slots.
 const BUCKET_HEIGHT: u8 = 2;
 
 fn app() -> DigestTranslation {

@@ -1,4 +1,4 @@
-//! Applications: the laws, the circuits, the queries, attacks, and bytes from outside.
+//! Tests of applications: laws, circuits, queries, attacks, and untrusted bytes.
 
 mod aggregate;
 mod bls;

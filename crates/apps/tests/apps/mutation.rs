@@ -1,5 +1,5 @@
-//! What comes to applications from outside, with any bytes in it: parameters of stores and payloads, queries, outputs of proofs,
-//! signatures. Refused or read, without a panic.
+//! Untrusted bytes that reach applications: parameters from stores and payloads, queries, outputs of proofs,
+//! signatures. They are refused or read, without a panic.
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
@@ -13,7 +13,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_verifier::AppSpec;
 use proptest::prelude::*;
 
-/// Queries that say all that can be said.
+/// Queries that use every feature.
 const QUERIES: [&str; 7] = [
     "SELECT COUNT(*), SUM(a), AVG(a), SUM(a * b), VAR_SAMP(b) FROM t WHERE a > 3 AND NOT b IN (1, -2.5, NULL) OR c IS NULL",
     "SELECT MIN(b) AS x, MAX(a), HISTOGRAM(b, -1, 0, 2.25) FROM t AS s WHERE s.b BETWEEN -1 AND 0.5 AND c = 'text'",
@@ -24,7 +24,7 @@ const QUERIES: [&str; 7] = [
     "SELECT c, MAX(2 * b + 1) - MIN( b ) FROM t WHERE c NOT LIKE 'x%' GROUP BY c",
 ];
 
-/// What queries are made of.
+/// The tokens of queries.
 const WORDS: [&str; 51] = [
     "SELECT",
     "FROM",
@@ -92,7 +92,7 @@ fn query(at: usize) -> Query {
     parse(QUERIES[at % QUERIES.len()]).expect("a query")
 }
 
-/// A query, with two groups of each list of columns where it needs any.
+/// Parses a query, with two groups for each list of columns that it needs.
 fn parse(text: &str) -> Result<Query, SqlError> {
     let lists = Query::grouped_by(&schema(), text)?;
     if lists.is_empty() {
@@ -108,7 +108,7 @@ fn parse(text: &str) -> Result<Query, SqlError> {
     Query::with_groups(&schema(), text, &groups)
 }
 
-/// Parameters of every application, and its name.
+/// The names and parameters of all applications.
 fn specs() -> Vec<AppSpec> {
     let queries = (0..QUERIES.len()).map(query);
     let queries = queries.flat_map(|query| query.pinned().ok().into_iter().chain([query]));

@@ -1,4 +1,4 @@
-//! Applications on the engine's tables: real proofs of both schemes with `grove-100`, updates, what is refused, and attacks.
+//! Applications on the engine's tables: real proofs in both schemes with `grove-100`, updates, refusals and attacks.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn selected_leaves_and_their_updates() {
     assert_eq!(verifier.key_digest(), backend.key_digest());
     proofs.values().for_each(|p| verifier.verify(p).unwrap());
 
-    // A member's value, and a member that joins.
+    // A member's value changes, and a member joins.
     vector.apply(&[(0, Some([Goldilocks::new(999_999); 4]))]).unwrap();
     let changed = batch.update(&vector, &[], &[], &[0]).unwrap();
     let (proof, made) = prove(&backend, &vector, &changed, &mut proofs);
@@ -63,7 +63,7 @@ fn selected_leaves_and_their_updates() {
 fn complete_tables_in_order_and_their_updates() {
     let (_, backend) = family(Sequence, Scheme::Complete, Profile::Grove100);
     let slots = backend.spec().capacity as u64;
-    // Two neighbouring blocks and one far away, with all else empty.
+    // Two neighbouring blocks and a block far away; everything else is empty.
     let filled: Vec<u64> = (0..slots + 5).chain([7 * slots, 7 * slots + 3]).collect();
     let mut vector = vector(24, filled.iter().copied());
     let build = |vector: &Vector<MemoryStore>| Batch::build_as(vector, &[], backend.spec().structure()).unwrap();
@@ -75,7 +75,7 @@ fn complete_tables_in_order_and_their_updates() {
     assert_eq!(proof.output, output(&Sequence, &filled, &vector));
     refuses_other_statements(&backend, &proof);
 
-    // A row between the blocks is added, another is taken away.
+    // A row between the blocks is added, and another row is removed.
     vector.apply(&[(3 * slots + 1, Some(value(5))), (7 * slots + 3, None)]).unwrap();
     let (proof, made) = prove(&backend, &vector, &build(&vector), &mut proofs);
     assert_eq!(made, 5, "the new block, the far one and three merges");
@@ -160,18 +160,18 @@ fn queries_are_answered_by_shape() {
     assert_eq!(table.query(&first).answer(&proof.output).unwrap(), table.answer(&first));
     refuses_other_statements(&backend, &proof);
 
-    // Another query of the shape has the same key, and says something else.
+    // Another query of the same shape has the same key and states something else.
     let second = sql(31, 7);
     let (other, another) = proven(&second, Scheme::Complete, &[], &mut Proofs::new());
     assert_eq!(other.key_digest(), backend.key_digest());
     assert_eq!(table.query(&second).answer(&another.output).unwrap(), table.answer(&second));
     assert_ne!(another.output, proof.output);
     assert!(other.verify(&proof).is_err() && backend.verify(&another).is_err());
-    // Proofs of one are no children of the other.
+    // A proof of one query is refused as a proof of the other.
     let swapped = NodeProof { output: another.output.clone(), ..proof.clone() };
     assert!(backend.verify(&swapped).is_err());
 
-    // Over chosen rows.
+    // Over selected rows.
     let members: Vec<u64> = (0..1500).filter(|i| i % 2 == 0).collect();
     let (backend, proof) = proven(&first, Scheme::Selected, &members, &mut Proofs::new());
     let app = aggregate(&first);
@@ -183,7 +183,8 @@ fn queries_are_answered_by_shape() {
     refuses_other_statements(&backend, &proof);
 }
 
-/// Sizes, bits in unique decoding, up to the Johnson bound and for random words, and the keys: another key makes proofs of before worthless.
+/// Sizes; bits by unique decoding, up to the Johnson bound and for random words; and keys. If a key changes, earlier
+/// proofs no longer verify.
 #[test]
 fn sizes_and_bits_are_as_recorded() {
     let table = table(10);
@@ -234,7 +235,7 @@ fn what_has_no_circuits_on_tables_says_so() {
     assert!(refused(Scheme::Selected, Profile::Grove100).is_some(), "an order");
     assert!(refused(Scheme::Tree, Profile::Grove100).is_some());
     assert!(refused(Scheme::Complete, Profile::Proven).is_some());
-    // A condition with as many tests as there may be: blocks of few slots, or none, but no panic.
+    // A condition with the greatest number of tests: blocks have few slots, or there are no circuits, but no panic.
     let kinds: Vec<String> = (0..550).map(|i| format!("'{i}'")).collect();
     let table = table(3);
     let query = table.query(&format!("SELECT COUNT(*) FROM t WHERE kind IN ({})", kinds.join(", ")));

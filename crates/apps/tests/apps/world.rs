@@ -1,4 +1,5 @@
-//! Vectors, plans carried out, and what a proof states. The tests of `evergrove-recursion` include this file.
+//! Vectors, execution of plans, and checks of a proof's statement. The tests of `evergrove-recursion` include this
+//! file.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,8 @@ pub(crate) fn key(statement: &Statement, kind: NodeKind) -> Vec<u8> {
     key
 }
 
-/// Proves what `proofs` lacks of a batch; gives the proof of the whole and how many were made.
+/// Makes the proofs of a batch that are missing in `proofs`. Returns the proof of the whole batch and the number of new
+/// proofs.
 pub(crate) fn prove(
     backend: &dyn RecursionBackend,
     vector: &Vector<MemoryStore>,
@@ -40,7 +42,7 @@ pub(crate) fn prove(
     prove_opened(backend, vector, batch, proofs, |_| Vec::new())
 }
 
-/// The same for rows that are opened by these elements.
+/// Like [`prove`], for rows that these elements open.
 pub(crate) fn prove_opened(
     backend: &dyn RecursionBackend,
     vector: &Vector<MemoryStore>,
@@ -67,7 +69,7 @@ pub(crate) fn prove_opened(
     (proofs[&key(&steps[last].statement, steps[last].kind)].clone(), steps.len())
 }
 
-/// Every part of what a proof states, changed, is refused.
+/// Demands that a change of any part of the proof's statement is refused.
 pub(crate) fn refuses_other_statements(backend: &dyn RecursionBackend, proof: &NodeProof) {
     backend.verify(proof).unwrap();
     let refuse = |what: &str, change: &dyn Fn(&mut NodeProof)| {
@@ -89,7 +91,7 @@ pub(crate) fn refuses_other_statements(backend: &dyn RecursionBackend, proof: &N
     }
 }
 
-/// The output by the application's code alone.
+/// The output, computed by the application's code alone.
 pub(crate) fn output(app: &dyn MapReduce, indices: &[u64], vector: &Vector<MemoryStore>) -> Vec<Goldilocks> {
     indices.iter().fold(app.identity(), |before, i| {
         let value = vector.value(*i).unwrap().unwrap();

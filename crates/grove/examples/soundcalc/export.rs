@@ -1,4 +1,4 @@
-//! Our parameters in the format of ethereum/soundcalc, from the structs that prover and verifier take.
+//! Exports our parameters in the format of ethereum/soundcalc, from the structs that the prover and the verifier use.
 
 use std::fmt::Write as _;
 
@@ -14,26 +14,27 @@ use evergrove_verifier::soundness::{Layer, layers};
 use evergrove_verifier::tables::DEGREE;
 use evergrove_verifier::{HeightClass, NodeKind, Profile};
 
-/// Figures differ little between the classes, and no minimum does.
+/// The height class that is exported. The classes differ little, and their minima are equal.
 pub(crate) const CLASS: HeightClass = HeightClass::H27;
 
-/// Names of the configurations, which are one file each, and the configurations.
+/// The names of the configurations, one file each, and their contents.
 pub(crate) fn all() -> [(&'static str, String); 3] {
     [("plonky2", plonky2()), ("grove-100", grove(&unique())), ("grove-128", grove(&listed()))]
 }
 
-/// Layers of the profiles of Plonky2, with the names of their circuits. A bucket has the parameters of a merge.
+/// The layers of Plonky2's profiles, with the names of their circuits. Buckets are left out: their parameters are those
+/// of merges.
 pub(crate) fn plonky2_layers() -> Vec<(String, Layer)> {
     let named = |profile: Profile| layers(profile, CLASS).into_iter().map(move |layer| (profile, layer));
     let all = Profile::PLONKY2.into_iter().flat_map(named);
     let differ = all.filter(|(_, layer)| layer.kind != NodeKind::Bucket);
     differ.map(|(profile, layer)| (format!("{profile} {}", layer.kind), layer)).collect()
 }
-/// What prover and verifier of `grove-100` take.
+/// The parameters of `grove-100`.
 pub(crate) fn unique() -> Parameters<Quadratic> {
     parameters(&UNIQUE_100, Profile::Grove100)
 }
-/// What prover and verifier of `grove-128` take.
+/// The parameters of `grove-128`.
 pub(crate) fn listed() -> Parameters<Cubic> {
     parameters(&JOHNSON_128, Profile::Grove128)
 }
@@ -51,7 +52,7 @@ fn head(name: &str, family: &str, degree: usize) -> String {
     )
 }
 
-/// Rounded up, so that the least multiplicity that reaches it is that of the code.
+/// The gap to the Johnson bound. It is rounded up, so that the least multiplicity that reaches it is the code's.
 fn gap(code: &Code) -> f64 {
     ((code.agreement - code.rate.sqrt()) * 1e9).ceil() / 1e9
 }
@@ -102,8 +103,9 @@ gap_to_radius = {}
     out
 }
 
-/// One circuit for each oracle, since our rates fall faster or slower than soundcalc has it; and one for each pair of oracles whose rates fall as there,
-/// where the second is sampled: soundcalc has no opening of two oracles without samples.
+/// One circuit per oracle, because our rates do not fall as soundcalc assumes. In addition one circuit per pair of
+/// oracles whose rates do fall in this way and whose second oracle has samples: soundcalc cannot express the opening of
+/// two oracles without samples.
 fn grove<K: Extension>(parameters: &Parameters<K>) -> String {
     let rounds = &parameters.schedule().rounds;
     let name = if K::DEGREE == 2 { "grove-100" } else { "grove-128" };
@@ -120,7 +122,7 @@ fn grove<K: Extension>(parameters: &Parameters<K>) -> String {
     out
 }
 
-/// Oracles from number `first` on.
+/// A circuit for the oracles from number `first` on.
 fn circuit<K: Extension>(out: &mut String, parameters: &Parameters<K>, first: usize, rounds: &[Round], last: &Code) {
     let column = |value: fn(&Round) -> usize| rounds.iter().map(value).collect::<Vec<_>>();
     let name = match rounds.len() {

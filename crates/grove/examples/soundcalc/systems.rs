@@ -1,10 +1,11 @@
-//! What ethereum/soundcalc prints for a system, computed from our formulas.
+//! Computes the figures that ethereum/soundcalc prints for a system from our formulas.
 //!
-//! **Ours.** Whatever is about a Reed-Solomon code is a method of [`Code`]: combinations, folds, queries, samples outside the domain, and the factor of
-//! the list. The figures of our profiles are made of the same methods.
+//! **Our formulas.** Everything that concerns a Reed-Solomon code is a method of [`Code`]: combinations, folds,
+//! queries, samples outside the domain, and the factor of the list. The figures of our profiles use the same methods.
 //!
-//! **Of this check alone.** The counts that they are given (degrees of DEEP-ALI, places of lookups, the SumChecks of Jagged and GKR), and the gap to
-//! the Johnson bound that soundcalc takes where a configuration has none. They follow soundcalc's documented model.
+//! **Only in this check.** The counts that these methods take (degrees of DEEP-ALI, places of lookups, the SumChecks of
+//! Jagged and GKR), and the gap to the Johnson bound that soundcalc assumes if a configuration has none. They follow
+//! soundcalc's documented model.
 
 use evergrove_primitives::reed_solomon::Code;
 use serde_json::Value;
@@ -14,15 +15,15 @@ pub(crate) struct Figure {
     pub(crate) circuit: String,
     pub(crate) regime: String,
     pub(crate) term: String,
-    /// What soundcalc's report has, in whole bits.
+    /// The figure in soundcalc's report, in whole bits.
     pub(crate) printed: f64,
-    /// What soundcalc computes before it rounds down.
+    /// The figure that soundcalc computes before it rounds down.
     pub(crate) bits: f64,
-    /// By our formulas.
+    /// The figure by our formulas.
     pub(crate) ours: f64,
 }
 
-/// All systems of a file that `record.py` has written.
+/// All systems in a file that `record.py` wrote.
 pub(crate) fn read(json: &str) -> Vec<Value> {
     serde_json::from_str(json).expect("a list of systems")
 }
@@ -56,7 +57,7 @@ pub(crate) fn worst(figures: &[Figure]) -> f64 {
 
 type Terms = Vec<(String, f64)>;
 
-/// A circuit in a regime.
+/// One circuit in one regime.
 struct Circuit<'a> {
     values: &'a Value,
     field_bits: f64,
@@ -70,7 +71,7 @@ impl Circuit<'_> {
     fn number(&self, name: &str) -> f64 {
         number(self.values, name)
     }
-    /// 0 where it is missing.
+    /// 0 if it is missing.
     fn optional(&self, name: &str) -> f64 {
         self.values[name].as_f64().unwrap_or(0.0)
     }
@@ -82,7 +83,8 @@ impl Circuit<'_> {
         let root = rate.sqrt();
         let default = if self.field_bits > 150.0 { root / 100.0 } else { (rate / 20.0).max(root / 100.0) };
         let gap = self.values["gap_to_radius"].as_f64().unwrap_or(default);
-        // soundcalc takes the gap from the radius again, where its rounding makes a multiplicity of 50 one of 51 at some rates.
+        // soundcalc computes the gap again from the radius. At some rates its rounding turns a multiplicity of 50 into
+        // 51.
         let gap = 1.0 - root - (1.0 - root - gap);
         Code::below_johnson(self.field_bits, rate, gap)
     }
@@ -114,9 +116,9 @@ impl Circuit<'_> {
         let flag = |name: &str| self.values[name].as_bool().unwrap_or(false);
         let degree = match (flag("power_batching"), flag("multilinear_batching")) {
             (true, _) => batch - 1.0,
-            // A fold by one coordinate after the other.
+            // Folds one coordinate after the other.
             (false, true) => batch.log2().ceil(),
-            // Independent coefficients are a line.
+            // Independent coefficients form a line.
             (false, false) => 1.0,
         };
         let mut terms =
@@ -153,7 +155,7 @@ impl Circuit<'_> {
             }
             if let Some(before) = before {
                 terms.push((format!("OOD(i={i})"), code.samples(variables, samples[i - 1]) + sample_work[i - 1]));
-                // Queries, and joining what they have.
+                // The queries, and combining their results.
                 let [missed, joined] = [before.queries(queries[i - 1], 0.0), code.each(queries[i - 1] + 1.0)];
                 let shift = -((-missed).exp2() + (-joined).exp2()).log2();
                 terms.push((format!("Shift(i={i})"), shift + query_work[i - 1]));
@@ -162,7 +164,7 @@ impl Circuit<'_> {
                 let work = fold_work[i][s as usize - 1].as_f64().expect("bits");
                 terms.push((format!("fold(i={i},s={s})"), code.fold(points / 2f64.powi(s), degree) + work));
             }
-            // The domain is halved.
+            // Each round halves the domain.
             (variables, log_rate) = (variables - fold, log_rate + fold - 1.0);
             before = Some(code);
         }
@@ -188,7 +190,7 @@ impl Circuit<'_> {
         vec![("reduce to dense PCS".into(), code.each(reduce)), ("zerocheck".into(), code.each(zerocheck))]
     }
 
-    /// LogUp: the numerator of the sum of fractions; and GKR where that is how the sum is shown.
+    /// LogUp: the numerator of the sum of fractions, and GKR if GKR proves the sum.
     fn lookup(&self, lookup: &Value) -> f64 {
         let value = |name: &str, default: f64| lookup[name].as_f64().unwrap_or(default);
         let rows = number(lookup, "rows_L") + number(lookup, "rows_T");

@@ -6,10 +6,10 @@ use evergrove_verifier::argument::soundness::{Term, johnson, unique_decoding};
 
 use super::export;
 
-/// A collision of digests.
+/// The bits of a collision of digests.
 const HASH: f64 = 128.0;
 
-/// A row for each step, of both profiles: their regimes are those that they are made for, and `grove-100` has the other one beside it.
+/// One row per step, for both profiles in the regime of each profile, and for `grove-100` in the other regime as well.
 pub(crate) fn table() -> Vec<String> {
     let columns = [unique_decoding(&export::unique()), johnson(&export::unique()), johnson(&export::listed())];
     let by_name = columns.each_ref().map(|terms| terms.iter().map(|t| (&t.name, t.bits)).collect::<BTreeMap<_, _>>());
@@ -19,9 +19,9 @@ pub(crate) fn table() -> Vec<String> {
             names.push(name);
         }
     }
-    // Oracles have their numbers at the end.
+    // The numbers of oracles are at the end of their names.
     names.sort_by_key(|name| name.rsplit_once(' ').and_then(|(_, number)| number.parse::<usize>().ok()));
-    // Lower bounds: rounded down.
+    // Rounded down: bits are lower bounds.
     let cell = |bits: Option<f64>| bits.map_or("-".into(), |bits| format!("{:.1}", (bits * 10.0).floor() / 10.0));
     let row = |name: &String| {
         let cells = by_name.each_ref().map(|terms| cell(terms.get(name).copied()));

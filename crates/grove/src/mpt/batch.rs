@@ -1,4 +1,5 @@
-//! Batches: claims with the proofs of all their pieces and joins, of which those that a new state leaves as they are need not be made again.
+//! Batches: claims with the proofs of all their pieces and joins. After a change of state, proofs that remain true are
+//! reused.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,21 +19,22 @@ use super::{Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, Sta
 pub struct Batch {
     /// The circuit of pieces.
     pub size: Size,
-    /// Edges of the state's trie at this depth are between pieces.
+    /// The depth at which the state's trie is cut: edges at this depth are between pieces.
     pub cut: Option<u8>,
     /// The roots.
     pub roots: Roots,
-    /// The claims, in the order that they were given in.
+    /// The claims, in the order of the input.
     pub claims: Vec<Claim>,
-    /// The nodes that show them.
+    /// The nodes that prove the claims.
     pub nodes: Vec<Vec<u8>>,
-    /// The pieces below the top, each as the roots that it shows, if one of the proofs joins them all; otherwise empty.
+    /// The pieces below the topmost one, each as the roots that it shows, if one proof joins all of them; otherwise
+    /// empty.
     pub shown_below: Vec<Vec<Edge>>,
-    /// The proofs; the last one is of all.
+    /// The proofs; the last one covers all claims.
     pub proofs: Vec<NodeProof>,
 }
 
-/// How far a batch is.
+/// Progress of proving a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Proofs made so far.
@@ -41,7 +43,7 @@ pub struct Progress {
     pub all: usize,
 }
 
-/// Proofs of a batch, before any is made.
+/// The plan of a batch's proofs, before any of them is made.
 pub struct Prepared<'a> {
     plan: Plan,
     steps: Vec<(Step, Kind, [Digest; 2])>,
@@ -56,10 +58,11 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Plans the proofs of claims. Those of `earlier`, about any state, are taken where they say the same; with it size and cut are those of the batch.
+    /// Plans the proofs of claims. Proofs of `earlier` are reused wherever they show the same lists, whatever state
+    /// they are about, if `earlier` has the same size. `size` and `cut` are those of the batch.
     ///
     /// # Errors
-    /// When a node is missing or invalid, a claim is false, or more claims end at one node than a piece has room for.
+    /// If a node is missing or invalid, a claim is false, or more claims end at one node than a piece has room for.
     pub fn new<'n>(
         roots: &Roots,
         nodes: &'n dyn Fn(&Hash) -> Option<&'n [u8]>,
@@ -93,7 +96,8 @@ impl<'a> Prepared<'a> {
         let (plan, steps, known, kept, shown_below) = of(plan, shown_below);
         let (claims, roots) = (claims.to_vec(), roots.clone());
         let all = Self { plan, steps, earlier: known, kept, shown_below, cut, roots, claims, nodes };
-        // The piece above what an earlier proof shows, and two joins.
+        // Proving above an earlier proof takes three proofs: the piece above what the earlier proof shows, and two
+        // joins.
         let Some(earlier) = earlier.filter(|_| all.new_proofs().iter().sum::<usize>() > 3) else { return Ok(all) };
         let Some((list, kind)) = earlier.base() else { return Ok(all) };
         let Ok(Some(plan)) = Plan::above(&whole, &all.claims, size, (&list, kind)) else { return Ok(all) };
@@ -111,7 +115,8 @@ impl<'a> Prepared<'a> {
     pub fn claims(&self) -> &[Claim] {
         &self.claims
     }
-    /// Which proofs are to be made: the last one and what new joins are of, but for those that are known and kept.
+    /// Flags the steps to prove: the last one, and those that new joins are made of, except steps with an earlier proof
+    /// that `keep` accepts.
     fn new_steps(&self, keep: impl Fn(&NodeProof) -> bool) -> Vec<bool> {
         let mut new = vec![false; self.steps.len()];
         new.last_mut().into_iter().for_each(|last| *last = true);
@@ -123,31 +128,31 @@ impl<'a> Prepared<'a> {
         }
         new
     }
-    /// Pieces and joins that are to be proven.
+    /// The numbers of pieces and joins to prove.
     pub fn new_proofs(&self) -> [usize; 2] {
         let new = self.new_steps(|_| true);
         let new = self.steps.iter().zip(new).filter(|(_, new)| *new).map(|((_, kind, _), _)| *kind == Kind::Piece);
         let (pieces, joins): (Vec<bool>, Vec<bool>) = new.partition(|piece| *piece);
         [pieces.len(), joins.len()]
     }
-    /// Pieces and joins of all.
+    /// The numbers of pieces and joins in the batch.
     pub fn all_proofs(&self) -> [usize; 2] {
         let steps = self.steps.iter().filter(|(step, ..)| !matches!(step, Step::Base)).map(|(_, kind, _)| *kind);
         let kinds = steps.chain(self.kept.iter().map(|proof| proof.kind));
         let (pieces, joins): (Vec<Kind>, Vec<Kind>) = kinds.partition(|kind| *kind == Kind::Piece);
         [pieces.len(), joins.len()]
     }
-    /// Proves what is new.
+    /// Proves what is new. Proves an earlier proof again if the verifier refuses it.
     ///
     /// # Errors
-    /// When no circuit has this size. Earlier proofs that are refused are made again.
+    /// If no circuit has this size.
     pub fn prove<'n>(
         &self,
         prover: &StateProver<Quadratic>,
         nodes: &'n dyn Fn(&Hash) -> Option<&'n [u8]>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Batch, PieceError> {
-        // What a file says is not believed, but what is below a proof that holds is not asked for.
+        // Earlier proofs from a file are verified. What is below a proof that holds is not checked.
         let new = self.new_steps(|known| prover.verifier().check(known).is_ok());
         if self.steps.iter().zip(&new).any(|((step, ..), new)| *new && matches!(step, Step::Base)) {
             let all = Self::new(&self.roots, nodes, &self.claims, (self.plan.size, self.cut), None)?;
@@ -184,10 +189,10 @@ impl<'a> Prepared<'a> {
         let (claims, nodes) = (self.claims.clone(), self.nodes.clone());
         Ok(Batch { size: self.plan.size, cut, roots, claims, nodes, shown_below, proofs })
     }
-    /// The circuits that it is proven with.
+    /// Builds the circuits for this batch.
     ///
     /// # Errors
-    /// When there are none of this size.
+    /// If no circuit has this size.
     pub fn prover(&self) -> Result<StateProver<Quadratic>, PieceError> {
         let size = self.plan.size;
         let prover = size.is_possible().then(|| StateProver::new(&UNIQUE_100, size, true)).flatten();
@@ -199,29 +204,31 @@ fn made_or_kept(proofs: &[Option<NodeProof>], of: [usize; 2]) -> [&NodeProof; 2]
     of.map(|step| proofs[step].as_ref().expect("made, or kept"))
 }
 
-/// Edges at a cut that a piece has room for, at most.
+/// The most edges at a cut that a piece has room for.
 const CUT_EDGES: usize = 320;
 
-/// What a file begins with: four letters, and its version.
+/// The magic bytes and the version of a file.
 const MAGIC: &[u8; 6] = b"EVGB\x03\0";
-/// Nodes of an input, at most; each is in one piece, and each piece but the last has a join.
+/// The most nodes of an input. Each node is in one piece, and each piece but the last has a join.
 const NODES_MAX: usize = 1 << 20;
-/// No edge is left open for its depth.
+/// Encodes that no depth is cut.
 const NO_CUT: u8 = 255;
 
 impl Batch {
-    /// The size of pieces for a batch of claims, with room for so many elements, and for all edges at the depth of a cut if they are a few hundred.
+    /// The size of pieces for a batch of claims. Pieces have about `elements` elements, and room for all edges at the
+    /// depth of the cut if these are a few hundred.
     pub fn size_for(whole: &Witness, elements: u64, cut: Option<u8>) -> Size {
         let of = whole.size();
         let counts = of.counts();
-        // The least that a piece has, and edges.
+        // The least room that a piece has, and its edges.
         let pieces = of.elements().div_ceil(elements) as usize;
         let edges = (2 * pieces).clamp(8, 32);
         let crowd = whole.crowd();
         let [above, at_cut] = whole.around(cut.unwrap_or(0));
         let cut = if at_cut + 8 <= CUT_EDGES { [above, at_cut + 8, (2 * at_cut).div_ceil(pieces)] } else { [0; 3] };
         let edges = [edges.max(cut[2]), edges.max(cut[1])];
-        // Room for all that stays together, for an account whose storage begins elsewhere, and for a node or two beside it.
+        // Room for everything that must stay together, for an account whose storage begins in another piece, and for
+        // one or two nodes more.
         let least = [24, 6 + cut[0], 4, 2, 1, edges[0], edges[1], 0, 0];
         let least = core::array::from_fn(|i| least[i].max(crowd[i] + usize::from(i == 3)));
         let elements = elements.max(Size::from_counts(least).elements() + elements / 2);
@@ -233,7 +240,7 @@ impl Batch {
             _ => least[i] + (counts[i] as f64 * part).ceil() as usize,
         }))
     }
-    /// The joined proof of what is shown below the top: its list, and what it is of.
+    /// The joined proof of the pieces below the topmost one: the list that it shows, and its kind.
     fn base(&self) -> Option<(List, Kind)> {
         let lists: Vec<List> = self.shown_below.iter().map(|roots| List::of_edges(roots)).collect();
         let list = (!lists.is_empty()).then(|| List::of_lists(&lists))?;
@@ -241,7 +248,7 @@ impl Batch {
         let kind = self.proofs.iter().find(shows)?.kind;
         Some((list, kind))
     }
-    /// Proofs that leave nothing open, but for that of all.
+    /// Proofs that leave no edge open, except the last one.
     fn closed(&self) -> Vec<&NodeProof> {
         let (_, rest) = self.proofs.split_last().unzip();
         rest.unwrap_or_default().iter().filter(|proof| proof.lists[1] == Digest::ZERO).collect()
@@ -255,7 +262,7 @@ impl Batch {
         }
         Ok(StateProof { size: self.size, kind: last.kind, roots, proof: last.bytes.clone() })
     }
-    /// The bytes of a file.
+    /// The batch as bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(self.size.to_bytes());
@@ -321,10 +328,10 @@ impl Batch {
         }
         bytes
     }
-    /// The batch in a file. Its proofs are read, not verified.
+    /// Reads a batch from the bytes of a file, without verifying its proofs.
     ///
     /// # Errors
-    /// When the bytes are none.
+    /// If the bytes are not a batch.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateProofError> {
         let format = |what| StateProofError::Format(what);
         if bytes.starts_with(b"EVGB\x01\0") || bytes.starts_with(b"EVGB\x02\0") {
@@ -411,7 +418,7 @@ impl Batch {
     }
 }
 
-/// How many follow.
+/// Reads a count, at most `most`.
 fn count(rest: &mut &[u8], most: usize) -> Result<usize, StateProofError> {
     let count = u32::from_le_bytes(*take(rest)?) as usize;
     if count > most {
@@ -427,7 +434,7 @@ fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Result<&'a [u8; N], StatePro
     Ok(own)
 }
 
-/// Bytes behind their number.
+/// Reads bytes that are preceded by their number.
 fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], StateProofError> {
     let length = u32::from_le_bytes(*take(rest)?) as usize;
     let (own, behind) = rest.split_at_checked(length).ok_or(StateProofError::Format("it is cut off"))?;

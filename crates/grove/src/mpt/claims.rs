@@ -1,4 +1,4 @@
-//! Slots for claims: accounts, and slots of their storage.
+//! The circuit's slots for claims: about accounts, and about slots of their storage.
 
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Hint};
@@ -12,15 +12,15 @@ use super::node::unary;
 use crate::circuit::free;
 use crate::translation::halves;
 
-/// Bits that a lane does not have.
+/// The bits that are 0 in a lane.
 pub(super) const LANE_ZEROS: core::ops::Range<usize> = 4 * LANE_NIBBLES as usize..64;
-/// The trie of slots of storage that are not used, behind those of all accounts.
+/// The number that unused storage slots have as their trie: greater than the number of every account.
 pub(super) const NO_TRIE: u64 = 1 << 31;
-/// The trie of entries with a tag has this number, plus the tag's.
+/// The trie of entries with a tag has this number plus the tag.
 pub(super) const ENTRIES: u64 = 1 << 32;
-/// Behind all tries.
+/// Greater than the numbers of all tries.
 pub(super) const NO_ENTRIES: u64 = 1 << 33;
-/// Words of 32 bits of a hash or a number.
+/// Words of 32 bits in a hash or in a number of 256 bits.
 const WORDS: usize = 8;
 
 /// A key of a trie.
@@ -28,11 +28,11 @@ const WORDS: usize = 8;
 pub(super) struct Key {
     pub(super) own: Base,
     pub(super) lanes: [Base; LANES],
-    /// Its nibbles.
+    /// The number of its nibbles.
     pub(super) depth: Base,
 }
 
-/// A key in the order of claims.
+/// A key at its place in the order of claims.
 #[derive(Clone, Copy)]
 pub(super) struct Ordered {
     pub(super) bit: Bool,
@@ -40,17 +40,17 @@ pub(super) struct Ordered {
     pub(super) key: [Base; 1 + LANES],
 }
 
-/// A number as bytes say it.
+/// A number that is decoded from its bytes.
 struct Integer {
     /// Words of 32 bits, the least significant first.
     words: Vec<Base>,
-    /// Bytes that there are.
+    /// The number of its bytes.
     bytes: Base,
     /// The number is not 0.
     positive: Bool,
-    /// It has no header: a byte below 0x80.
+    /// True for a number without a header: one byte below 0x80.
     single: Bool,
-    /// Behind its last byte.
+    /// The address behind its last byte.
     end: Base,
 }
 
@@ -66,12 +66,12 @@ fn byte(i: usize) -> Hint {
 }
 
 impl<K: Extension> Gadgets<'_, K> {
-    /// Bytes as a number, the first the least significant.
+    /// The number of bytes in little-endian order.
     fn little(&mut self, bytes: &[Base]) -> Base {
         let powers = (0..).map(|i| Goldilocks::new(1 << (8 * i)));
         bytes.iter().zip(powers).skip(1).fold(bytes[0], |sum, (&byte, power)| self.b.scale_add(power, byte, sum))
     }
-    /// The bytes of a number below 2^32, the least significant first.
+    /// The bytes of a number below 2^32, the least significant first, and the nibbles of each byte.
     pub(super) fn bytes_of(&mut self, x: Base) -> ([Base; 4], [[Base; 2]; 4]) {
         let yes = self.yes;
         let bytes = core::array::from_fn(|i| self.b.any_of(&[x], byte(i)));
@@ -81,7 +81,7 @@ impl<K: Extension> Gadgets<'_, K> {
         (bytes, nibbles)
     }
 
-    /// The lanes of a key that is this digest; its bytes are offered.
+    /// The lanes of a key that is this digest. Offers the key's bytes.
     fn key(&mut self, own: Base, digest: [Word; 2]) -> Key {
         let mut lanes = [self.zero; LANES];
         let key = self.spaces.key;
@@ -103,7 +103,8 @@ impl<K: Extension> Gadgets<'_, K> {
         let depth = self.constant(NIBBLES);
         Key { own, lanes, depth }
     }
-    /// Demands, where the bit is 1, that a leaf of a trie has this key. The address of its value, and the root that it is below.
+    /// Demands, where the bit is 1, that a leaf of the trie has this key. Returns the address of its value, and the
+    /// root that it is below.
     pub(super) fn present(&mut self, key: Key, trie: Base, bit: Bool) -> [Base; 2] {
         let [from, value, root] = [(); 3].map(|()| self.b.any());
         let mut lanes = self.packed(key.lanes);
@@ -115,10 +116,11 @@ impl<K: Extension> Gadgets<'_, K> {
         }
         [value, root]
     }
-    /// Demands, where the bit is 1, that a trie does not have a key: its way ends at nothing, at another path, or in a trie without keys. The root that it is below.
+    /// Demands, where the bit is 1, that a trie does not contain a key: the path of the key ends at an empty child or
+    /// at another path, or the trie is empty. Returns the root that it is below.
     pub(super) fn absent(&mut self, key: Key, trie: Base, bit: Bool) -> Base {
         let [other, without] = [self.b.bit(), self.b.bit()];
-        // One of three; the third is that a child is empty.
+        // One of three cases; the third one is an empty child.
         let both = self.b.add(other.into(), without.into());
         let nothing = self.b.sub(bit.into(), both);
         let nothing = self.b.boolean(nothing);
@@ -137,7 +139,7 @@ impl<K: Extension> Gadgets<'_, K> {
         const { assert!(code::EMPTY == 1 && code::HASH == 0) };
         self.b.look_up(children, from, nibble, Element::from(said).into(), child);
 
-        // A trie without keys: its root, before the first nibble.
+        // An empty trie: its root's hash, before the first nibble.
         for (half, word) in halves(&EMPTY_ROOT).into_iter().enumerate() {
             let word = self.b.word(word);
             let hash = self.spaces.hash[half];
@@ -146,24 +148,25 @@ impl<K: Extension> Gadgets<'_, K> {
         let first = self.plus(place.depth, 1);
         self.vanishes(without, first);
 
-        // The key's beginning is the place, with the nibble of an empty child.
+        // The key begins with the place, followed by the nibble of an empty child.
         let weight = self.weight(place.depth, nothing);
         let nibble = self.b.mul(nothing.into(), nibble);
         let lanes: [Base; LANES] = core::array::from_fn(|i| self.b.mul_add(nibble, weight[i], lanes[i]));
         let depth = self.b.add(place.depth, nothing.into());
         self.begins(key, lanes, depth, way);
-        // Nibbles behind a key's last one are no nibbles of it.
+        // The place does not reach beyond the key's last nibble.
         let rest = self.b.sub(key.depth, depth);
         let rest = self.b.mul(way.into(), rest);
         self.byte(rest, way);
 
-        // Another path: a nibble that both have, and that differs.
+        // Another path: at one nibble within it, path and key differ.
         let [end, behind] = [self.b.any(), self.b.any()];
         let ends = self.spaces.ends;
         self.b.look_up(ends, from, end, Element::from(behind).into(), other);
         let (back, low) = (self.b.any(), self.b.bit());
         self.byte(back, other);
-        // The nibble is 2 back + low + 1 before the end, in the byte back + 1 before it: its low nibble where `low` is 0.
+        // The nibble is 2 back + low + 1 before the end, in the byte back + 1 before the end: its low nibble if `low`
+        // is 0.
         let nibbles = self.b.scale_add(Goldilocks::new(2), back, low.into());
         let nibbles = self.plus(nibbles, 1);
         let position = self.b.sub(end, nibbles);
@@ -190,7 +193,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.same(other, product, one);
         place.root
     }
-    /// Demands, where the bit is 1, that a key begin with the nibbles of a place.
+    /// Demands, where the bit is 1, that a key begin with the first `depth` nibbles of a place.
     fn begins(&mut self, key: Key, lanes: [Base; LANES], depth: Base, bit: Bool) {
         let own = self.b.any_of(&[depth], |x| Goldilocks::new(lane(x[0].as_u64().min(64)).0 as u64));
         let weight = self.b.any_of(&[depth], |x| Goldilocks::new(lane(x[0].as_u64().min(64)).1));
@@ -205,7 +208,7 @@ impl<K: Extension> Gadgets<'_, K> {
         ];
         let flags = hints.map(|hint| self.b.bit_of(&[own], hint));
         let (mut sum, mut which, mut rest) = (self.zero, self.zero, self.zero);
-        // From the last lane on: lanes before that of the depth are equal.
+        // From the last lane to the first: lanes before the lane of the depth are equal.
         for i in (0..LANES).rev() {
             let difference = self.b.sub(key.lanes[i], lanes[i]);
             let earlier = self.b.mul(sum, difference);
@@ -217,7 +220,8 @@ impl<K: Extension> Gadgets<'_, K> {
         let one = self.one;
         self.same(bit, sum, one);
         self.same(bit, which, own);
-        // In that lane the key has the place's nibbles, and any behind them: less than one of the last one's.
+        // In the lane of the depth the key may have any nibbles behind those of the place: the difference is less than
+        // the weight of the place's last nibble.
         let rest = self.b.mul(bit.into(), rest);
         self.b.zeros(rest, LANE_ZEROS);
         let above = self.b.scale_add(Goldilocks::new(16), weight, self.zero);
@@ -226,7 +230,8 @@ impl<K: Extension> Gadgets<'_, K> {
         let above = self.b.sub(above, rest);
         self.b.zeros(above, LANE_ZEROS);
     }
-    /// Demands, where the bit is 1, that a key be less than another in the order of claims. Numbers are from -1 to 2^60, and differ by at most 2^60.
+    /// Demands, where the bit is 1, that `low` be less than `high` in the order of claims. The elements must be from -1
+    /// to 2^60, and the elements of both keys differ by at most 2^60.
     pub(super) fn rises(&mut self, [low, high]: [[Base; 1 + LANES]; 2], bit: Bool) {
         let hints: [Hint; 1 + LANES] = [first::<0>, first::<1>, first::<2>, first::<3>, first::<4>, first::<5>];
         let differences: [Base; 1 + LANES] = core::array::from_fn(|i| self.b.sub(high[i], low[i]));
@@ -235,7 +240,7 @@ impl<K: Extension> Gadgets<'_, K> {
         for (difference, flag) in differences.into_iter().zip(flags) {
             gap = self.b.mul_add(flag.into(), difference, gap);
             sum = self.b.add(sum, flag.into());
-            // Lanes before the first that differs are equal.
+            // Elements before the first difference are equal.
             let not = self.b.sub(self.one, sum);
             let equal = self.b.mul(not, difference);
             self.vanishes(bit, equal);
@@ -246,7 +251,8 @@ impl<K: Extension> Gadgets<'_, K> {
         let gap = self.b.mul(bit.into(), gap);
         self.b.zeros(gap, LANE_ZEROS);
     }
-    /// Puts a key behind the one before it, and offers it by its number. Slots that are used come first, and their keys rise.
+    /// Puts a key behind the previous one in the order, and offers it by its number. Used slots come first, and their
+    /// keys rise.
     pub(super) fn in_order(&mut self, own: Base, before: Option<&Ordered>, key: Ordered) -> Ordered {
         if let Some(before) = before {
             self.implies(key.bit, before.bit);
@@ -263,7 +269,7 @@ impl<K: Extension> Gadgets<'_, K> {
             self.b.offer(offers, own, level, lanes.into());
         }
     }
-    /// The key with a number in the order of claims, where the bit is 1.
+    /// Looks up the key with this number in the order of claims, where the bit is 1.
     pub(super) fn ordered(&mut self, own: Base, bit: Bool) -> [Base; 1 + LANES] {
         let key = [(); 1 + LANES].map(|()| self.b.any());
         let [trie, lanes @ ..] = key;
@@ -275,14 +281,14 @@ impl<K: Extension> Gadgets<'_, K> {
         key
     }
 
-    /// The number at an address where the bit is 1, of at most so many bytes: the shortest RLP.
+    /// The number at an address, where the bit is 1, of at most `most` bytes: it must be in shortest RLP.
     fn integer(&mut self, address: Base, most: usize, bit: Bool) -> Integer {
         let first = self.byte_at(address, bit);
         let Text { single, longer, bytes, .. } = self.string(first, bit);
         let one = self.one;
         let end = self.b.add(address, longer.into());
         let end = self.b.add(end, bytes);
-        // From the least significant byte on.
+        // From the least significant byte up.
         let (mut before, mut count, mut at) = (self.yes, self.zero, end);
         let (mut little, mut flags) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let mut highest = self.zero;
@@ -302,7 +308,8 @@ impl<K: Extension> Gadgets<'_, K> {
             before = there;
         }
         self.same(bit, count, bytes);
-        // No leading zeros, and below 0x80 no header.
+        // The highest byte is not zero, a single byte with a header is at least 0x80, and a byte without a header is
+        // below 0x80.
         let positive = flags[0];
         let inverse = self.b.any_of(&[highest], |x| x[0].inverse().unwrap_or_default());
         let product = self.b.mul(highest, inverse);
@@ -325,7 +332,7 @@ impl<K: Extension> Gadgets<'_, K> {
         Integer { words, bytes, positive, single, end }
     }
 
-    /// A chain over words of the prover's choice.
+    /// A hash chain over words that the prover chooses.
     pub(super) fn chain(&mut self, tag: &[u8; 4], elements: usize) -> (Word, Vec<Word>) {
         let mut chain = self.b.tag(Goldilocks::new(u32::from_be_bytes(*tag).into()));
         let mut words = Vec::new();
@@ -339,12 +346,13 @@ impl<K: Extension> Gadgets<'_, K> {
     pub(super) fn limbs(&mut self, words: &[Word], count: usize) -> Vec<Base> {
         (0..count).map(|i| self.b.limb(words[i / WORD], i % WORD)).collect()
     }
-    /// The halves of a hash in two words.
+    /// The halves of a hash that is given as two words.
     fn halves(&mut self, words: [Word; 2]) -> Vec<Base> {
         self.limbs(&words, WORDS)
     }
 
-    /// An account, or none: present with the fields that it is claimed with, absent, or foreign: its leaf is above the roots. Keys rise from slot to slot.
+    /// One slot for an account, used or not. The account is present with its fields, absent, or foreign: the leaf of a
+    /// foreign account is above the roots. Keys rise from slot to slot.
     pub(super) fn account(&mut self, own: u64, before: Option<&Ordered>, set: Set) -> Ordered {
         let own = self.constant(own);
         let [active, present, claimed, foreign] = [(); 4].map(|()| self.b.bit());
@@ -375,7 +383,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let of_way = self.absent(key, zero, absent);
         let root = self.b.select(present, of_leaf, of_way);
 
-        // b8, length, f8, length, nonce, balance, storage root, code hash.
+        // The bytes of an account: b8, length, f8, length, nonce, balance, storage root, code hash.
         let [long, outer, list, inner]: [Base; 4] = core::array::from_fn(|i| {
             let at = self.plus(value, i as u64);
             self.byte_at(at, present)
@@ -413,7 +421,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.give_at(set, root, of_present, as_present);
         self.b.give_at(set, root, of_absent, as_absent);
 
-        // For storage slots: a slot without an account is none to look up.
+        // Offered to storage slots. An unused account slot offers the status 2, which no storage slot looks up.
         let two = self.constant(2);
         let status = self.b.select(active, known.into(), two);
         let offers = self.spaces.account;
@@ -427,7 +435,8 @@ impl<K: Extension> Gadgets<'_, K> {
         ordered
     }
 
-    /// A slot of an account's storage, or none: with a value, or a zero slot. Accounts and keys rise from slot to slot.
+    /// One slot for a claim about a storage slot, used or not: with a value, or a zero slot. Accounts and keys rise
+    /// from slot to slot.
     pub(super) fn slot(&mut self, own: u64, before: Option<&Ordered>, set: Set) -> Ordered {
         let own = self.constant(own);
         let [active, present] = [(); 2].map(|()| self.b.bit());
@@ -446,7 +455,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.look_up(offers[1], account, of_account, rest, active);
         self.implies(present, there);
 
-        // The slot as a message: its bytes in the other order.
+        // The slot as a Keccak message: its bytes in reverse order.
         let mut halves = Vec::with_capacity(WORDS);
         for &word in fields[5..].iter().rev() {
             let (mut bytes, _) = self.bytes_of(word);
@@ -469,7 +478,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let root = self.b.select(in_trie, of_way, of_account);
         let root = self.b.select(present, of_leaf, root);
 
-        // A string of the number's RLP: a byte alone, or a header before the number's own.
+        // The value is a string that holds the number's RLP: one byte alone, or a header and then the number's RLP.
         let first = self.byte_at(value, present);
         let alone = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
         let further = self.b.not(alone);
@@ -493,7 +502,7 @@ impl<K: Extension> Gadgets<'_, K> {
     }
 }
 
-/// Whether difference I is the first that is not 0.
+/// True if difference I is the first nonzero one.
 fn first<const I: usize>(x: &[Goldilocks]) -> Goldilocks {
     number(x[..I].iter().all(|x| *x == ZERO) && x[I] != ZERO)
 }

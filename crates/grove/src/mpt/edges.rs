@@ -1,4 +1,5 @@
-//! Edges between pieces, and their slots: roots, which a piece begins at, and open edges, which it ends at.
+//! Edges between pieces, and the circuit's slots for them: roots, at which a piece begins, and open edges, at which it
+//! ends.
 
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Set, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Hint};
@@ -14,14 +15,14 @@ use super::plan;
 use super::witness::{halves, lanes};
 use super::{ADDRESS, EDGE_ELEMENTS, EDGE_TAG};
 
-/// Which trie of a block a node is in.
+/// The trie of a block that contains a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Trie<A> {
-    /// That of the accounts.
+    /// The trie of accounts.
     State,
-    /// The storage of an account.
+    /// The storage trie of an account.
     Storage(A),
-    /// Transactions, receipts or withdrawals by their index.
+    /// The trie of transactions, receipts or withdrawals, keyed by index.
     Entries(Tag),
 }
 
@@ -30,11 +31,11 @@ impl<A> Trie<A> {
     pub fn of(tag: Tag) -> Self {
         if tag == Tag::State { Self::State } else { Self::Entries(tag) }
     }
-    /// The account whose storage it is.
+    /// The account, for a storage trie.
     pub fn account(self) -> Option<A> {
         if let Self::Storage(account) = self { Some(account) } else { None }
     }
-    /// 0 for the state, 1 for storage, else the tag.
+    /// 0 for the state, 1 for storage, otherwise the tag.
     pub(super) fn number(&self) -> u8 {
         match self {
             Self::State => 0,
@@ -42,7 +43,7 @@ impl<A> Trie<A> {
             Self::Entries(tag) => *tag as u8,
         }
     }
-    /// The same for an account by another name.
+    /// Renames the account.
     pub(super) fn map<B>(self, name: impl FnOnce(A) -> B) -> Trie<B> {
         match self {
             Self::State => Trie::State,
@@ -52,13 +53,14 @@ impl<A> Trie<A> {
     }
 }
 
-/// A node's place and hash, and d of the claims below it. It is true if in each state in which this node is at this place there are claims with distinct keys, all of
-/// them true and below the place, of which d is a tree.
+/// A node's place and hash, and d of the claims below it. The edge is true if for each state with this node at this
+/// place there are claims with distinct keys, all of them true and below the place, and d is the root of a tree over
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// The trie that it is in.
+    /// The trie that contains the node.
     pub trie: Trie<Address>,
-    /// The nibbles before it.
+    /// The nibbles on the path to the node.
     pub prefix: Vec<u8>,
     /// The hash of the node.
     pub hash: Hash,
@@ -67,15 +69,15 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The edge above the root with a tag.
+    /// The edge above the root with this tag.
     pub fn of_root(tag: Tag, root: Hash, digest: Digest) -> Self {
         Self { trie: Trie::of(tag), prefix: Vec::new(), hash: root, digest }
     }
-    /// Its node's place and hash.
+    /// The place and the hash of its node.
     pub(super) fn place(&self) -> plan::Place {
         (self.trie, self.prefix.clone(), self.hash)
     }
-    /// What it is a chain over.
+    /// The elements of its digest.
     pub(super) fn elements(&self) -> [Goldilocks; EDGE_ELEMENTS] {
         let address = self.trie.account().unwrap_or_default();
         let address = halves(&address);
@@ -84,7 +86,7 @@ impl Edge {
         let mut elements = address.chain(place).chain(lanes(&self.prefix)).chain(hash).chain(self.digest.0);
         core::array::from_fn(|_| elements.next().expect("as many elements"))
     }
-    /// Its digest: a list of one edge.
+    /// The digest of the list of this edge alone.
     pub fn list(&self) -> Digest {
         let mut state = [ZERO; WORD];
         state[0] = Goldilocks::new(u32::from_be_bytes(*EDGE_TAG).into());
@@ -95,17 +97,17 @@ impl Edge {
     }
 }
 
-/// An edge of the prover's choice, as a circuit says it.
+/// An edge chosen by the prover, as wires.
 struct Said {
     digest: Word,
     /// First word of the address.
     address: Word,
-    /// The rest of it.
+    /// The last element of the address.
     rest: Base,
     storage: Bool,
-    /// In the trie of a tag.
+    /// True in the trie of a tag.
     entries: Bool,
-    /// 1 in storage, or the tag.
+    /// 0 in the state's trie, 1 in storage, otherwise the tag.
     trie: Base,
     depth: Base,
     lanes: [Base; LANES],
@@ -113,19 +115,20 @@ struct Said {
     d: Word,
 }
 
-/// An open edge: the keys that are below it.
+/// An open edge, with the range of keys below it.
 pub(super) struct Open {
     bit: Bool,
-    /// The last key less one in the last lane, so that what rises from it is at least the last key and one.
+    /// The first key behind the edge, minus 1 in the last lane: every key that is greater than this is at least the
+    /// first key behind the edge.
     after: [Base; 1 + LANES],
 }
 
 impl<K: Extension> Gadgets<'_, K> {
-    /// An edge of the prover's choice.
+    /// An edge that the prover chooses.
     fn said(&mut self) -> Said {
         let (digest, words) = self.chain(EDGE_TAG, EDGE_ELEMENTS);
         let fields = self.limbs(&words, ADDRESS + 2 + LANES);
-        // 0, 1, or a tag from 2 to 4.
+        // The trie: 0, 1, or a tag from 2 to 4.
         let trie = fields[ADDRESS];
         let hints: [Hint; 4] = [
             |x| number(x[0] == ONE),
@@ -157,7 +160,7 @@ impl<K: Extension> Gadgets<'_, K> {
             d: words[5],
         }
     }
-    /// Demands, where the bit is 1, that an account is there with the address of an edge.
+    /// Demands, where the bit is 1, that this account be known and have the address of the edge.
     fn account_of(&mut self, edge: &Said, account: Base, bit: Bool) {
         let (root, one) = (self.b.any(), self.one);
         let offers = self.spaces.account;
@@ -165,18 +168,19 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.look_up(offers[1], account, root, Element::from(edge.rest).into(), bit);
     }
 
-    /// The number of an edge's trie: 0 for the state, the number of the account for its storage.
+    /// The number of an edge's trie: 0 for the state, the number of the account for its storage, [`ENTRIES`] plus the
+    /// tag for entries.
     fn number_of(&mut self, edge: &Said, account: Base) -> Base {
         let of_entries = self.plus(edge.trie, ENTRIES);
         let of_entries = self.b.mul(edge.entries.into(), of_entries);
         self.b.mul_add(edge.storage.into(), account, of_entries)
     }
 
-    /// A root, or none; the first one is there. Claims below it have its d.
+    /// One slot for a root, used or not; the first slot is used. Claims below the root have its d.
     pub(super) fn root(&mut self, own: u64, active: Bool, claims: Set, edges: Set) {
         let own = self.constant(own);
         let edge = self.said();
-        // Lanes of 60 bits: open edges below them rise as numbers do, without a wrap.
+        // Lanes have 60 bits, so open edges below the root are ordered as numbers, without a wrap.
         for lane in edge.lanes {
             self.b.zeros(lane, LANE_ZEROS);
         }
@@ -193,7 +197,8 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.give(edges, edge.digest, Some(active));
     }
 
-    /// An open edge, or none: a hash that no node of the piece is looked up for. No claim of the piece and no other open edge is below it.
+    /// One slot for an open edge, used or not: a hash whose node the piece does not look up. Neither a claim of the
+    /// piece nor another open edge is below it.
     pub(super) fn open(&mut self, before: Option<&Open>, claims: Set, edges: Set) -> Open {
         let active = self.b.bit();
         let ([from, nibble], place) = self.edge(active);
@@ -207,7 +212,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.account_of(&edge, place.trie, edge.storage);
         let trie = self.number_of(&edge, place.trie);
         self.same(active, place.trie, trie);
-        // Of no account: no address.
+        // Without an account the address is zero.
         let other = self.b.sub(active.into(), edge.storage.into());
         let other = self.b.boolean(other);
         let none = self.b.word([ZERO; WORD]);
@@ -221,7 +226,8 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.give_at(claims, place.root, edge.d, active);
         self.b.give(edges, edge.digest, Some(active));
 
-        // Keys below it: from its nibbles and zeros to less than its nibbles and one more. A node at depth 64 has no nibble behind it.
+        // Keys below the edge range from its nibbles followed by zeros to below its nibbles plus one. The depth is not
+        // 64: no nibble follows there.
         let all = self.constant(NIBBLES);
         let rest = self.b.sub(all, edge.depth);
         let inverse = self.b.any_of(&[rest], |x| x[0].inverse().unwrap_or_default());
@@ -246,7 +252,7 @@ impl<K: Extension> Gadgets<'_, K> {
         Open { bit: active, after }
     }
 
-    /// Keys before the first and behind the last one.
+    /// Offers a key before the first one and a key behind the last one.
     pub(super) fn ends_of_order(&mut self, first: u64, last: u64) {
         let zero = self.zero;
         let before = self.b.constant(-ONE);
@@ -259,7 +265,7 @@ impl<K: Extension> Gadgets<'_, K> {
 }
 
 impl Open {
-    /// It is there.
+    /// True if the slot is used.
     pub(super) fn bit(&self) -> Bool {
         self.bit
     }

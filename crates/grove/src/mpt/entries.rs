@@ -1,4 +1,4 @@
-//! Slots for entries of transactions, receipts and withdrawals, and the steps that their values are hashed by.
+//! The circuit's slots for entries of transactions, receipts and withdrawals, and the steps that hash their values.
 
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Offers, Set};
 use evergrove_multilinear::circuit::{Arithmetic, Builder, Hint};
@@ -11,31 +11,32 @@ use super::gadgets::{Gadgets, LANES, number};
 use super::node::Header;
 use crate::circuit::free;
 
-/// Bytes of a word of a value, and of a step.
+/// Bytes of a value in one word of a step; a step has two words.
 pub(super) const HALF_STEP: usize = 16;
 pub(super) const STEP: usize = 2 * HALF_STEP;
-/// What the leaf digests of entries begin with: their tag.
+/// The initial state of the leaf digests of entries: their tag.
 pub(super) const BEGIN: [Goldilocks; WORD] =
     [Goldilocks::new(u32::from_be_bytes(*b"ETHE") as u64), Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO];
-/// An address, a step or a place in a key that nothing is looked up at.
+/// An address, step or position in a key that nothing looks up.
 const NOWHERE: u64 = 1 << 40;
-/// Most indices of entries, in two bytes. A block has no room for as many.
+/// Indices of entries are below this: they have two bytes. A block has no room for more entries.
 pub(super) const INDICES: u64 = 1 << 16;
 
-/// Steps that a leaf digest takes for a value of so many bytes.
+/// Steps of the leaf digest of a value of this many bytes.
 pub(super) fn steps_of(bytes: usize) -> usize {
     (HALF_STEP + bytes).div_ceil(STEP)
 }
 
-/// What entries and steps offer each other. The *address* of a step is that of the first byte of its words; for the first step of a value, which
-/// begins with a word of another kind, the address sixteen before the value.
+/// The lookups between entries and steps. The *address* of a step is the address of the first byte of its words. The
+/// first word of a value's first step is not read from the value, so the address of that step is sixteen bytes before
+/// the value.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
-    /// (number, address, first word) of a step.
+    /// (number, address, first word) of each step.
     begins: Offers,
     /// (number of the first step of a value, address of the last step, digest).
     digests: Offers,
-    /// (number of the first step, address of the last step, word): the last words of a value, with zeros behind it.
+    /// (number of the first step, address of the last step, word): the last words of a value, padded with zeros.
     tails: [Offers; 2],
 }
 
@@ -46,10 +47,11 @@ impl Steps {
 }
 
 impl<K: Extension> Gadgets<'_, K> {
-    /// Steps of leaf digests, one value behind the other: h := f(m; h), where m are the next 32 bytes.
+    /// The steps of leaf digests, one value after the other: h := f(m; h), where m is the next 32 bytes.
     ///
-    /// The first step of a value begins with a word of the prover's choice, which it offers: the entry demands its own trie, index and length there. The last step takes both words from
-    /// the entry, which puts zeros behind the value.
+    /// The first step of a value begins with a word that the prover chooses. The step offers this word, and the entry
+    /// demands that it be its own trie, index and length. The last step takes both words from the entry, which pads the
+    /// value with zeros.
     pub(super) fn values(&mut self, steps: usize) {
         let tag = self.b.tag(BEGIN[0]);
         let nowhere = self.constant(NOWHERE);
@@ -87,7 +89,7 @@ impl<K: Extension> Gadgets<'_, K> {
         }
     }
 
-    /// The key of an index below 2^16: its RLP. The bytes are offered.
+    /// The key of an index below 2^16: the RLP of the index. Offers the key's bytes.
     fn index(&mut self, own: Base, index: Base) -> Key {
         let yes = self.yes;
         let high = self.b.any_of(&[index], |x| Goldilocks::new(x[0].as_u64() >> 8 & 255));
@@ -96,7 +98,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.byte(low, yes);
         let sum = self.b.scale_add(Goldilocks::new(256), high, low);
         self.b.equal(sum, index);
-        // `80`, the byte, `81` and the byte, `82` and both.
+        // The forms: `80`; the byte; `81` and the byte; `82` and both bytes.
         let hints: [Hint; 4] = [
             |x| number(x[0].as_u64() == 0),
             |x| number((1..0x80).contains(&x[0].as_u64())),
@@ -131,7 +133,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let second = self.b.mul_add(two.into(), high, second);
         let third = self.b.mul(two.into(), low);
         let mut lanes = [self.zero; LANES];
-        // A nibble at depth i has the weight 16^(14 - i).
+        // The nibble at depth i has weight 16^(14 - i).
         for (byte, shift) in [(first, 52), (second, 44), (third, 36)] {
             lanes[0] = self.b.scale_add(Goldilocks::new(1 << shift), byte, lanes[0]);
         }
@@ -149,7 +151,8 @@ impl<K: Extension> Gadgets<'_, K> {
         Key { own, lanes, depth: self.b.scale_add(Goldilocks::new(2), bytes, zero) }
     }
 
-    /// An entry, or none: present with a value, or absent. Tries and indices rise from slot to slot.
+    /// One slot for a claim about an entry, used or not: present with a value, or absent. Tries and indices rise from
+    /// slot to slot.
     pub(super) fn entry(&mut self, own: u64, before: Option<&Ordered>, set: Set) -> Ordered {
         let own = self.constant(own);
         let [active, present] = [(); 2].map(|()| self.b.bit());
@@ -162,7 +165,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let [tag, index] = fields[..] else { unreachable!("two limbs") };
         let yes = self.yes;
         self.same_words(yes, &words, &fields);
-        // A tag from 2 to 4.
+        // The tag is from 2 to 4.
         let hints: [Hint; 2] = [|x| number(x[0].as_u64() > 2), |x| number(x[0].as_u64() > 3)];
         let [above, more] = hints.map(|hint| self.b.bit_of(&[tag], hint));
         let sum = self.b.add(above.into(), more.into());
@@ -181,7 +184,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let root = self.b.select(present, of_leaf, of_way);
         let [content, length] = self.value(item, present);
 
-        // The last step's bytes, and zeros behind them.
+        // The bytes of the last step, padded with zeros.
         let (address, start) = (self.b.any(), self.b.any());
         let end = self.b.add(content, length);
         let rest = self.b.sub(end, address);
@@ -191,7 +194,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.vanishes(only, difference);
         let tail = self.tail(address, rest, only, present);
         let ([head, digest], last) = (free(self.b), free(self.b));
-        // The first word of an only step is the trie, the index and the length.
+        // If the first step is also the last one, its first word is the trie, the index and the length.
         let not_only = self.b.not(only);
         let both = self.b.and(present, not_only);
         self.same_words(both, &last[..1], &tail[..WORD]);
@@ -213,14 +216,14 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.give_at(set, root, of_absent, absent);
         ordered
     }
-    /// Where the value that an item says begins, and its bytes, where the bit is 1.
+    /// The address and the number of bytes of the value in an item, where the bit is 1.
     fn value(&mut self, item: Base, bit: Bool) -> [Base; 2] {
         let first = self.byte_at(item, bit);
         let Header { size, long, next, more } = self.header(item, first, bit);
         let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
         let one = self.one;
         self.same(single, size, one);
-        // A header of one byte says a byte at least, and a byte alone that has one is not below 0x80.
+        // A header of one byte announces at least one byte. A single byte with a header is at least 0x80.
         let rest = long.iter().fold(Base::from(single), |sum, &form| self.b.add(sum, form.into()));
         let plain = self.b.sub(bit.into(), rest);
         let plain = self.b.mul(bit.into(), plain);
@@ -246,10 +249,11 @@ impl<K: Extension> Gadgets<'_, K> {
         }
         [content, length]
     }
-    /// Two words from an address on, of which so many bytes count, 1 to 32, and zeros take the place of the others. Nothing is read of the first word where there is `only` the second
-    /// one.
+    /// Two words from an address on: the first `bytes` bytes, 1 to 32, then zeros. With `only`, the first word is not
+    /// read.
     fn tail(&mut self, address: Base, bytes: Base, only: Bool, bit: Bool) -> Vec<Base> {
-        // Whole elements of four bytes that count, and the bytes of the one behind them.
+        // Flags for the elements of four bytes that lie wholly within the bytes, and for the bytes in the element
+        // behind these.
         let whole: [Hint; 2 * WORD] = [
             |x| number(x[0].as_u64() >= 4),
             |x| number(x[0].as_u64() >= 8),
@@ -290,7 +294,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let [[left], [right]] = [(address, first), (behind, second)].map(|(at, bit)| self.windows::<1>(at, bit));
         let elements = self.limbs(&[left, right], 2 * WORD);
 
-        // Where the whole ones end.
+        // The end of the whole elements.
         let mut before: Base = self.one;
         let mut ends = Vec::new();
         let mut partial = self.zero;

@@ -1,4 +1,4 @@
-//! What nodes and claims are made of: places in tries, bytes, what slots offer each other.
+//! Building blocks of the slots for nodes and claims: places in tries, bytes, and the lookups between slots.
 
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Offers, Word};
 use evergrove_multilinear::circuit::{Arithmetic, BLOCK_BYTES, Builder};
@@ -14,60 +14,60 @@ use crate::translation::{Weights, packed};
 pub(super) const ZERO: Goldilocks = Goldilocks::ZERO;
 pub(super) const ONE: Goldilocks = Goldilocks::ONE;
 
-/// Lanes of nibbles: 15 in each, the first one the most significant of 60 bits.
+/// Lanes of a place. A lane holds 15 nibbles; the first nibble is the most significant of its 60 bits.
 pub(super) const LANES: usize = 5;
 /// Nibbles of a lane.
 pub(super) const LANE_NIBBLES: u64 = 15;
 /// Nibbles of a hashed key.
 pub(super) const NIBBLES: u64 = 64;
 
-/// Codes of children, of which slots look up those that they are for.
+/// Codes of children. Each kind of slot looks up the codes that it handles.
 pub(super) mod code {
     /// A hash.
     pub(in crate::mpt) const HASH: u64 = 0;
-    /// Nothing.
+    /// An empty child.
     pub(in crate::mpt) const EMPTY: u64 = 1;
-    /// A node within its parent, plus four times its address.
+    /// An embedded node: this code plus four times the node's address.
     pub(in crate::mpt) const EMBEDDED: u64 = 2;
-    /// Not there.
+    /// The child does not exist.
     pub(in crate::mpt) const NONE: u64 = 3;
-    /// The hash of a branch, below an extension.
+    /// The hash of a branch below an extension.
     pub(in crate::mpt) const BRANCH: u64 = 4;
 }
 
-/// The lane of the nibble at a depth, and its weight there: for depth 64, of a nibble behind the last one.
+/// The lane of the nibble at a depth, and the nibble's weight in it. Depth 64 is that of a nibble behind the last one.
 pub(super) fn lane(depth: u64) -> (usize, u64) {
     let lane = (depth / LANE_NIBBLES).min(LANES as u64 - 1);
     (lane as usize, 1 << (4 * (LANE_NIBBLES - 1 - (depth - lane * LANE_NIBBLES))))
 }
 
-/// A bit as a number.
+/// 1 for true, 0 for false.
 pub(super) fn number(bit: bool) -> Goldilocks {
     Goldilocks::new(bit.into())
 }
 
-/// The place of a node: the nibbles before it, in lanes.
+/// The place of a node: the nibbles on the path to it, in lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) depth: Base,
     pub(super) trie: Base,
-    /// The number of the root that it is below.
+    /// The number of the root that the node is below.
     pub(super) root: Base,
-    /// Lanes two by two, and the last one.
+    /// The lanes, packed two by two; the last one alone.
     pub(super) lanes: [Element; 3],
 }
 
-/// What slots offer: each by its number.
+/// The lookup tables that slots share. A number is that of the slot that offers the entry.
 pub(super) struct Spaces {
     /// (byte, high nibble, low nibble).
     bytes: Offers,
-    /// (first byte of a list, form, length in the byte).
+    /// (first byte of a list, form, length in that byte).
     lists: Offers,
     /// (first byte of a child, code, length).
     pub(super) children: Offers,
-    /// (first byte of a value, bytes of length that follow, length that the byte says).
+    /// (first byte of a value, number of length bytes that follow, length in the first byte).
     pub(super) values: Offers,
-    /// (depth, i, two lanes of the weight of the nibble there).
+    /// (depth, i, two lanes of the weight of the nibble at that depth).
     weights: Offers,
     /// (depth, lane, weight in the lane).
     pub(super) positions: Offers,
@@ -75,23 +75,25 @@ pub(super) struct Spaces {
     pub(super) child: Offers,
     /// (number, nibble, half of the hash).
     pub(super) hash: [Offers; 2],
-    /// The place of the node, of an extension behind its path, less a nibble of depth: (number, depth, lanes), (number, trie, lanes), (number, root, lane).
+    /// The place of a node, or the end of an extension's path with a depth that is one nibble less: (number, depth,
+    /// lanes), (number, trie, lanes), (number, root, lane).
     pub(super) place: [Offers; 3],
-    /// (first address, number of the block behind the last one, half of the digest).
+    /// (address of the first byte, number of the block behind the last one, half of the digest).
     message: [Offers; 2],
-    /// The place of a node with a path.
+    /// The place of a node with a path: three entries like those of `place`.
     pub(super) own: [Offers; 3],
-    /// (number, depth behind the path, address behind it).
+    /// (number, depth at the end of the path, address behind the path).
     pub(super) ends: Offers,
-    /// Keys and values of leaves: (number, trie, lanes), (number, address of the value, lanes), (number, root, lane with the depth).
+    /// Keys and values of leaves: (number, trie, lanes), (number, address of the value, lanes), (number, root, lane
+    /// with the depth).
     pub(super) leaf: [Offers; 3],
-    /// (number, whether it is present, first word of the address), (number, root, the rest).
+    /// (number, status, first word of the address), (number, root, the rest of the address).
     pub(super) account: [Offers; 2],
-    /// (number, place of the byte, byte) of keys.
+    /// (number, position of the byte, byte) of keys.
     pub(super) key: Offers,
-    /// Keys of accounts and slots in their order: (number, trie, lanes), (number, 0, lanes), (number, 0, lane).
+    /// Keys of claims in their order: (number, trie, lanes), (number, 0, lanes), (number, 0, lane).
     pub(super) order: [Offers; 3],
-    /// What the leaf digests of entries are hashed from: see [`Gadgets::values`].
+    /// Lookups between the steps of leaf digests and the entries: see [`Gadgets::values`].
     pub(super) steps: Steps,
 }
 
@@ -101,32 +103,32 @@ pub(super) struct Gadgets<'a, K> {
     pub(super) zero: Base,
     pub(super) one: Base,
     pub(super) yes: Bool,
-    /// In which two elements of F are one of K.
+    /// Weights that pack two elements of F into one of K.
     pairs: Weights,
     pub(super) spaces: Spaces,
 }
 
-/// The header of a string of at most 55 bytes, or none before a byte below 0x80.
+/// The header of a string of at most 55 bytes. A byte below 0x80 has no header.
 #[derive(Clone, Copy)]
 pub(super) struct Text {
-    /// There is no header.
+    /// The string has no header.
     pub(super) single: Bool,
-    /// There is one.
+    /// The string has a header.
     pub(super) longer: Bool,
-    /// The string's bytes.
+    /// The number of the string's bytes.
     pub(super) bytes: Base,
-    /// One less.
+    /// `bytes` minus 1.
     pub(super) further: Base,
 }
 
-/// The start of a message, and one behind its last block.
+/// The start of a message, and the number of the block behind its last one.
 #[derive(Clone, Copy)]
 pub(super) struct Message {
     pub(super) start: Base,
     end: Base,
 }
 
-/// Demands, where the bit is 1, that two words be equal: one is given to a set of its own, the other taken from it.
+/// Demands, where the bit is 1, that two words be equal: `a` is given to a new set, and `c` is taken from it.
 pub(crate) fn same_word<K: Extension>(b: &mut Builder<K>, bit: Bool, a: Word, c: Word) {
     let set = b.set();
     b.give(set, a, Some(bit));
@@ -165,7 +167,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         this
     }
 
-    /// What is the same in each circuit.
+    /// Offers the constant tables.
     fn constants(&mut self) {
         let Spaces { bytes, lists, children, values, weights, positions, .. } = self.spaces;
         let mut say = |offers, key: i64, level: u64, value: u64| {
@@ -199,7 +201,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             let (lane, weight) = lane(depth);
             say(positions, depth as i64, lane as u64, weight);
         }
-        // Behind the last nibble and before the first one nothing has a weight.
+        // Depths before the first nibble and behind the last one have weight 0.
         for depth in -1..=NIBBLES as i64 {
             let key = if depth < 0 { -ONE } else { Goldilocks::new(depth as u64) };
             let (own, weight) = if (0..NIBBLES as i64).contains(&depth) { lane(depth as u64) } else { (0, 0) };
@@ -233,12 +235,12 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         let difference = self.b.sub(a, c);
         self.vanishes(bit, difference);
     }
-    /// Demands that a bit be 0 where another is.
+    /// Demands that a = 1 implies c = 1.
     pub(super) fn implies(&mut self, a: Bool, c: Bool) {
         let not = self.b.not(c);
         self.vanishes(a, not.into());
     }
-    /// Two elements of F as one of K.
+    /// Packs two elements of F into one of K.
     pub(super) fn pack(&mut self, [low, high]: [Base; 2]) -> Element {
         let x = self.pairs.x();
         self.b.combine([ONE, ZERO, ONE], x, high.into(), low.into())
@@ -249,7 +251,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         let difference = self.b.combine([ZERO, ONE, -ONE], a, zero, c);
         self.b.check([ONE, ZERO, ZERO], Base::from(bit).into(), difference, zero, zero);
     }
-    /// Demands, where the bit is 1, that words have these elements, and zeros behind them.
+    /// Demands, where the bit is 1, that the words consist of these elements, then zeros.
     pub(crate) fn same_words(&mut self, bit: Bool, words: &[Word], elements: &[Base]) {
         let zero = self.zero;
         for (i, &word) in words.iter().enumerate() {
@@ -261,18 +263,18 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             }
         }
     }
-    /// Demands, where the bit is 1, a byte; its nibbles, the high one first.
+    /// Demands, where the bit is 1, that x be a byte. Returns its nibbles, the high one first.
     pub(super) fn nibbles(&mut self, x: Base, bit: Bool) -> [Base; 2] {
         let high = self.b.any_of(&[x], |x| Goldilocks::new(x[0].as_u64() >> 4 & 15));
         let low = self.b.any_of(&[x], |x| Goldilocks::new(x[0].as_u64() & 15));
         self.b.look_up(self.spaces.bytes, x, high, Element::from(low).into(), bit);
         [high, low]
     }
-    /// Demands, where the bit is 1, a byte.
+    /// Demands, where the bit is 1, that x be a byte.
     pub(super) fn byte(&mut self, x: Base, bit: Bool) {
         self.nibbles(x, bit);
     }
-    /// Sixteen bytes from an address on where the bit is 1.
+    /// Words of sixteen bytes each from an address on, where the bit is 1.
     pub(super) fn windows<const N: usize>(&mut self, address: Base, bit: Bool) -> [Word; N] {
         core::array::from_fn(|i| {
             let at = self.plus(address, 16 * i as u64);
@@ -286,7 +288,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         self.b.byte(at)
     }
 
-    /// Offers a node below a root, or below nothing: its place, and what its edge says.
+    /// Offers the node below a root, or that there is none: its place, and the code and the hash of its edge.
     pub(super) fn offer_root(&mut self, own: Base, place: Place, said: Base, hash: [Word; 2]) {
         let zero = self.zero;
         let Spaces { place: places, child, hash: hashes, .. } = self.spaces;
@@ -306,13 +308,13 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             self.b.offer(offers, own, level, lanes.into());
         }
     }
-    /// Demands, where the bit is 1, that a place is offered under a number.
+    /// Demands, where the bit is 1, that a place be offered under a number.
     pub(super) fn look_up_place(&mut self, offers: [Offers; 3], from: Base, place: Place, bit: Bool) {
         for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, place.root]).zip(place.lanes) {
             self.b.look_up(offers, from, level, lanes.into(), bit);
         }
     }
-    /// The lanes of the weight of the nibble at a depth.
+    /// The weight of the nibble at a depth, as lanes.
     pub(super) fn weight(&mut self, depth: Base, bit: Bool) -> [Base; LANES] {
         fn of<const I: usize>(depth: &[Goldilocks]) -> Goldilocks {
             let depth = depth[0].as_u64();
@@ -330,16 +332,17 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
         lanes
     }
-    /// Lanes two by two.
+    /// Lanes, packed two by two; the last one alone.
     pub(super) fn packed(&mut self, [a, b, c, d, e]: [Base; LANES]) -> [Element; 3] {
         [self.pack([a, b]), self.pack([c, d]), e.into()]
     }
-    /// The last lane of a place with its depth, which says how many of the lanes' nibbles are there.
+    /// The last lane packed with the depth, which says how many nibbles the lanes hold.
     pub(super) fn with_depth(&mut self, lane: Element, depth: Base) -> Element {
         let x = self.pairs.x();
         self.b.combine([ONE, ZERO, ONE], x, depth.into(), lane)
     }
-    /// Puts a nibble behind a place, if `there`: without it nothing changes. The bit says that the place counts.
+    /// Appends a nibble to a place if `there` is 1, and otherwise returns the same place. The bit is 1 if the place is
+    /// used.
     pub(super) fn append(&mut self, place: Place, nibble: Base, there: Bool, bit: Bool) -> Place {
         let weight = self.weight(place.depth, bit);
         let weight = self.packed(weight);
@@ -349,13 +352,13 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         Place { depth: self.b.add(place.depth, there.into()), lanes, ..place }
     }
 
-    /// A place of the prover's choice: its lanes one by one, too.
+    /// A place that the prover chooses, and its lanes one by one.
     pub(super) fn any_place(&mut self) -> (Place, [Base; LANES]) {
         let [depth, trie, root] = [(); 3].map(|()| self.b.any());
         let lanes = [(); LANES].map(|()| self.b.any());
         (Place { depth, trie, root, lanes: self.packed(lanes) }, lanes)
     }
-    /// The place of a child: the number of its parent and the nibble there, of the prover's choice.
+    /// The place of a child, with the number of its parent and its nibble. The prover chooses all of them.
     pub(super) fn edge(&mut self, bit: Bool) -> ([Base; 2], Place) {
         let (from, nibble) = (self.b.any(), self.b.any());
         let (parent, _) = self.any_place();
@@ -365,7 +368,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         let place = self.append(parent, nibble, yes, bit);
         ([from, nibble], place)
     }
-    /// A message of the prover's choice that the hash of a child is of, where the bit is 1.
+    /// A message, chosen by the prover, whose digest is the hash of a child, where the bit is 1.
     pub(super) fn message(&mut self, [from, nibble]: [Base; 2], bit: Bool) -> Message {
         let (start, end) = (self.b.any(), self.b.any());
         for (half, word) in free(self.b).into_iter().enumerate() {
@@ -375,7 +378,8 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
         Message { start, end }
     }
-    /// Demands, where the bit is 1, that a message end before an address: Keccak's padding goes from there to the end of its last block.
+    /// Demands, where the bit is 1, that a message end before an address: Keccak's padding fills the bytes from this
+    /// address to the end of the last block.
     pub(super) fn ends(&mut self, message: Message, address: Base, bit: Bool) {
         let blocks = Goldilocks::new(BLOCK_BYTES as u64);
         let minus = self.b.constant(-ONE);
@@ -386,7 +390,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         let above = self.b.mul_add(bit.into(), above, rest);
         self.byte(rest, bit);
         self.byte(above, bit);
-        // The first byte and the last one, which may be the same.
+        // The first byte of the padding and the last one, which may be the same byte.
         let alone = self.b.bit_of(&[rest], |x| number(x[0] == ZERO));
         let inverse = self.b.any_of(&[rest], |x| x[0].inverse().unwrap_or_default());
         self.vanishes(alone, rest);
@@ -400,7 +404,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         let expected = self.constant(high.as_u64());
         let expected = self.b.add(expected, alone.into());
         self.same(bit, end, expected);
-        // Zeros between them: windows, then bytes.
+        // Zeros between them: words of sixteen bytes, then single bytes.
         let zeros = self.b.sub(rest, one);
         let zeros = self.b.mul(more.into(), zeros);
         let [windows, bytes] = self.nibbles(zeros, bit);
@@ -425,7 +429,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
             }
             self.same(bit, found, count);
         }
-        // Numbers below 2^34, fewer than 2^5: 0 only together.
+        // The sum has fewer than 2^5 terms below 2^34, so it is 0 only if every term is 0.
         self.vanishes(bit, sum);
     }
     /// Offers the messages of a stream.
@@ -438,7 +442,8 @@ impl<'a, K: Extension> Gadgets<'a, K> {
                 start = self.b.select(stream.goes_on[i - 1], start, own);
             }
             let end = self.constant(i as u64 + 1);
-            // Of a block that is not the last one of its message nobody can look up anything: no message ends in block -1.
+            // A block that is not the last one of its message offers the end 0. No lookup succeeds with it, because no
+            // message ends in block -1.
             let end = match stream.goes_on.get(i) {
                 Some(&more) => {
                     let last = self.b.not(more);
@@ -453,7 +458,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
     }
 
-    /// What a string's first byte says. That a byte without a header is below 0x80 is for others to demand.
+    /// Decodes the first byte of a string. The caller demands that a byte without a header be below 0x80.
     pub(super) fn string(&mut self, first: Base, bit: Bool) -> Text {
         let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));
         let bytes = self.b.any_of(&[first], |x| match x[0].as_u64() {
@@ -471,7 +476,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         self.vanishes(bit, difference);
         Text { single, longer, bytes, further }
     }
-    /// The header of a list at an address: where its content begins, and how long that is.
+    /// The header of a list at an address: returns the address and the length of the content.
     pub(super) fn list(&mut self, address: Base, bit: Bool) -> [Base; 2] {
         let first = self.b.byte(address);
         let one_byte = self.b.bit_of(&[first], |x| number(x[0].as_u64() == 0xf8));
@@ -488,7 +493,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         let next = self.plus(address, 2);
         let low = self.b.byte(next);
         let both = self.b.scale_add(Goldilocks::new(256), high, low);
-        // Lengths have the shortest form.
+        // The length has the shortest form.
         let minus = self.b.constant(-Goldilocks::new(56));
         let above = self.b.add(high, minus);
         let above = self.b.mul(one_byte.into(), above);

@@ -10,15 +10,15 @@ use super::gadgets::same_word;
 use super::{Edge, LIST_TAG};
 use crate::circuit::free;
 
-/// Nodes of a list that a join may go through to the edges that it leaves out.
+/// The most nodes of a list that a join may pass through to reach the edges that it leaves out.
 pub(super) const PART_NODES: usize = 256;
 
-/// The hash of two lists.
+/// The digest of the list of two lists.
 pub(super) fn list_of(left: &Digest, right: &Digest) -> Digest {
     poseidon::compress(left, right, LIST_TAG)
 }
 
-/// A list of edges: the tree that its digest is of.
+/// A list of edges: the tree that its digest is the root of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List {
     pub(super) digest: Digest,
@@ -31,7 +31,7 @@ enum Node {
     Two(Box<[List; 2]>),
 }
 
-/// Members in their order, put together two by two, so that at most one is put to a pair.
+/// Combines the members pairwise, in their order, with at most one of them combined with a pair.
 pub(super) fn balanced<T: Clone>(members: &[T], pair: &mut impl FnMut(&T, &T) -> T) -> T {
     let [member] = members else {
         let half = members.len() / 2;
@@ -52,15 +52,15 @@ impl List {
     /// The list that a piece with these roots shows.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `edges` is empty.
     pub(super) fn of_edges(edges: &[Edge]) -> Self {
         let edges: Vec<Self> = edges.iter().map(Self::edge).collect();
         Self::of_lists(&edges)
     }
-    /// The list that proofs beside each other show.
+    /// The list that proofs joined beside each other show.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `lists` is empty.
     pub(super) fn of_lists(lists: &[Self]) -> Self {
         balanced(lists, &mut |left, right| Self::two(left.clone(), right.clone()))
     }
@@ -71,20 +71,22 @@ impl List {
             Node::Two(two) => two.iter().flat_map(Self::edges).collect(),
         }
     }
-    /// The pairs that are hashed.
+    /// The operands of all its hashes.
     pub(super) fn pairs(&self) -> Vec<[Digest; 2]> {
         let Node::Two(two) = &self.node else { return Vec::new() };
         let mut pairs: Vec<_> = two.iter().flat_map(Self::pairs).collect();
         pairs.push([two[0].digest, two[1].digest]);
         pairs
     }
-    /// The list of some of its edges, if there are any, and how it is a part of this one.
+    /// The list of the edges that `keep` accepts, if there are any, and the steps that show that it is a part of this
+    /// list.
     pub(super) fn part(&self, keep: &dyn Fn(&Edge) -> bool) -> Option<(Self, Sublist)> {
         let mut part = Sublist::default();
         let (list, _) = self.kept(keep, &mut part.steps)?;
         Some((list, part))
     }
-    /// What is kept of it, and the number of the step that says so. A list that is kept whole needs no step.
+    /// The part of this list that is kept, and the number of the step that shows it. A list that is kept whole needs no
+    /// step.
     fn kept(&self, keep: &dyn Fn(&Edge) -> bool, steps: &mut Vec<Step>) -> Option<(Self, Option<usize>)> {
         let two = match &self.node {
             Node::Edge(edge) => return keep(edge).then(|| (self.clone(), None)),
@@ -110,22 +112,23 @@ impl List {
     }
 }
 
-/// That a list has all edges of another one: the steps from below to the list itself; without any both are the same.
+/// Shows that a list contains all edges of another one: the steps from below up to the list itself. Without steps both
+/// lists are the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sublist {
     steps: Vec<Step>,
 }
 
-/// That a list of two has a part.
+/// Shows the part of a list of two lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Step {
     sides: [Side; 2],
-    /// The part is that of one side.
+    /// True for the side whose part is the whole part.
     only: [bool; 2],
     part: Digest,
 }
 
-/// A list and a part of it: the same, or that of a step.
+/// A list and its part: the whole list, or the part that a step shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Side {
     list: Digest,
@@ -134,15 +137,15 @@ struct Side {
 }
 
 impl Sublist {
-    /// Whether it is all of the list.
+    /// True if the part is the whole list.
     pub(super) fn is_all(&self) -> bool {
         self.steps.is_empty()
     }
-    /// Whether a join has room for it.
+    /// True if a join has room for the steps.
     pub(super) fn fits(&self) -> bool {
         self.steps.len() <= PART_NODES
     }
-    /// The free data of [`part`] in a join, for a list and its part.
+    /// The free data of [`part`] in a join.
     pub(super) fn data(&self) -> Vec<Goldilocks> {
         let nothing = Side { list: Digest::ZERO, part: Digest::ZERO, step: None };
         let idle =
@@ -165,10 +168,12 @@ impl Sublist {
     }
 }
 
-/// Demands, where the bit is 1, that a list has all edges of another one: a step says it, and all steps are true.
+/// Demands, where the bit is 1, that `list` contain all edges of `of`: one step is about the two, and all steps are
+/// true.
 ///
-/// A step is about a list of two. Of each side it takes all, or what another step says; the part is the list of both, or that of one side. A list is
-/// no hash of itself, so steps rest on edges.
+/// A step is about a list of two lists. It takes each side whole, or the part of it that another step shows. The part
+/// is the list of both of these, or one of them alone. A list is not a hash of itself, so in the end steps rest on
+/// edges.
 pub(super) fn part<K: Extension>(b: &mut Builder<K>, list: Word, of: Word, bit: Bool) {
     let one = b.one();
     let tag = b.tag(LIST_TAG);

@@ -1,6 +1,7 @@
-//! Claims about Ethereum's state, over the nodes that show them: pieces, each with many nodes and no child proofs, and joins of proofs.
+//! Claims about Ethereum's state, over the nodes that prove them: pieces, which cover many nodes without child proofs,
+//! and joins of proofs.
 //!
-//! `docs/math/ethereum.md` has the statement, and what each slot of the circuits demands.
+//! `docs/math/ethereum.md` has the statement, and the constraints of each slot of the circuits.
 
 mod batch;
 mod claims;
@@ -36,17 +37,17 @@ pub use witness::{PieceError, Witness};
 
 /// Elements of an address.
 const ADDRESS: usize = 5;
-/// Elements of an edge: address, which trie it is of, depth, lanes, hash, d.
+/// Elements of an edge: address, trie, depth, lanes, hash, d.
 const EDGE_ELEMENTS: usize = ADDRESS + 2 + LANES + 8 + WORD;
-/// What edges are chains from.
+/// The tag of the digests of edges.
 const EDGE_TAG: &[u8; 4] = b"ETHD";
-/// What lists of edges are hashed from, ASCII "LIST".
+/// The tag of lists of edges, ASCII "LIST".
 const LIST_TAG: Goldilocks = Goldilocks::new(0x4c49_5354);
 
-/// How much a circuit has room for.
+/// The room of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Blocks of Keccak of the nodes.
+    /// Keccak blocks of nodes.
     pub blocks: usize,
     /// Branches.
     pub branches: usize,
@@ -56,17 +57,17 @@ pub struct Size {
     pub accounts: usize,
     /// Slots of storage.
     pub slots: usize,
-    /// Edges that it begins at.
+    /// Roots: edges at which a piece begins.
     pub roots: usize,
-    /// Edges that it ends at.
+    /// Open edges, at which a piece ends.
     pub opens: usize,
     /// Entries of transactions, receipts or withdrawals.
     pub entries: usize,
-    /// Steps of their leaf digests: each takes 32 bytes of a value, the first one 16.
+    /// Steps of the leaf digests of entries. A step takes 32 bytes of a value, the first step of a value 16.
     pub steps: usize,
 }
 
-/// Numbers of a size.
+/// The number of counts in a [`Size`].
 const COUNTS: usize = 9;
 
 impl Size {
@@ -74,11 +75,11 @@ impl Size {
     fn first_path(&self) -> usize {
         self.roots + self.branches
     }
-    /// The number of the first account's.
+    /// The number of the first account's slot.
     fn first_account(&self) -> usize {
         self.first_path() + self.paths
     }
-    /// The number of the first storage slot's.
+    /// The number of the first storage slot's slot.
     fn first_slot(&self) -> usize {
         self.first_account() + self.accounts
     }
@@ -86,29 +87,30 @@ impl Size {
     fn first_entry(&self) -> usize {
         self.first_slot() + self.slots
     }
-    /// Permutations of Keccak: blocks, and one for each key that is hashed.
+    /// Keccak permutations: one per block, and one per hashed key.
     pub fn keccak_blocks(&self) -> usize {
         self.blocks.saturating_add(self.accounts).saturating_add(self.slots)
     }
-    /// Claims that there is room for.
+    /// The most claims.
     fn claims(&self) -> usize {
         self.accounts.saturating_add(self.slots).saturating_add(self.entries)
     }
-    /// Slots that a tree of claims may have for its inner nodes.
+    /// Slots for the inner nodes of the trees of claims.
     fn merges(&self) -> usize {
         self.claims() + self.opens - 1
     }
 }
 
-/// What rows of bits are for.
+/// The modes of the rows of the table of bits.
 pub fn modes() -> Modes {
     Modes { zeros: vec![claims::LANE_ZEROS], ..Modes::default() }
 }
 
-/// The rows of a piece, and what it says: the key, then the list of edges that are shown, and that of edges that are left open, or 0. A circuit has one.
+/// Adds the rows of a piece. Returns the key and the public words: the digest of the list of shown edges, and that of
+/// the list of open edges, or 0. May be called once per circuit.
 ///
 /// # Panics
-/// Unless the builder's tables have rows of bits for [`modes`], and there are a claim and a root.
+/// Unless the builder's tables have the modes of [`modes`], and the size has room for a claim and a root.
 pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) {
     assert!(size.claims() > 0 && size.roots > 0, "there is a claim, and it is below a root");
     let [shown, left_open] = free(b);
@@ -170,7 +172,7 @@ pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) 
     (key, vec![shown, left_open])
 }
 
-/// Hashes of a list with at most so many members.
+/// The hashes of a list with at most `members` members.
 fn list<K: Extension>(b: &mut Builder<K>, set: Set, members: usize) {
     let tag = b.tag(LIST_TAG);
     for _ in 1..members {
@@ -181,7 +183,7 @@ fn list<K: Extension>(b: &mut Builder<K>, set: Set, members: usize) {
     }
 }
 
-/// The least of a join: the lists of both proofs, those that it says, and how the proofs are joined ([`Join`]).
+/// The lists of a join: those of both proofs, and those that the join shows and leaves open. [`Join`] relates them.
 struct Lists {
     proofs: [[Word; 2]; 2],
     own: [Word; 2],
@@ -216,14 +218,15 @@ fn lists<K: Extension>(b: &mut Builder<K>, parts: bool) -> Lists {
     Lists { proofs: [[shown[0], open[0]], [shown[1], open[1]]], own }
 }
 
-/// The join of two proofs of pieces, whose key has these parameters and this digest: it says their lists, and hands on a claim about their fixed columns, by its digest.
+/// The join of two proofs of pieces, whose key has these parameters and this digest. Publishes the join's lists and the
+/// digest of a claim about the fixed columns of pieces, which it passes on.
 pub fn join_of_pieces<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
     let Lists { proofs, own: [shown, open] } = lists(b, false);
     let [key, _] = free(b);
     let mut about = About::new(pieces.0, b.word(pieces.1.0));
-    // Both circuits of a key of pieces are the same.
+    // Both circuits of a key of pieces are the same one.
     let first = b.zero();
     let first = b.boolean(first);
     for proof in proofs {
@@ -234,7 +237,7 @@ pub fn join_of_pieces<K: Extension>(parameters: &Parameters<K>, pieces: (&Parame
     builder
 }
 
-/// The join of two joins. The first one may leave open a part of what the second one shows.
+/// The join of two joins. The first one may leave open a part of the edges that the second one shows.
 pub fn join_of_joins<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;

@@ -1,4 +1,4 @@
-//! Slots for nodes: branches, and nodes with a path.
+//! The circuit's slots for nodes: branches, and nodes with a path.
 
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element};
 use evergrove_multilinear::circuit::{Arithmetic, Hint};
@@ -11,7 +11,7 @@ use super::gadgets::{Gadgets, NIBBLES, ONE, Place, Text, code, number};
 const KEY_BYTES: u64 = NIBBLES / 2;
 
 impl<K: Extension> Gadgets<'_, K> {
-    /// A branch, or none: 16 children and an empty value, at least two of them not empty.
+    /// One slot for a branch, used or not: 16 children, at least two of them not empty, and an empty value.
     pub(super) fn branch(&mut self, own: u64) {
         let own = self.constant(own);
         let active = self.b.bit();
@@ -35,7 +35,7 @@ impl<K: Extension> Gadgets<'_, K> {
                 byte @ 0xc1..=0xde => Goldilocks::new(byte - 0xbf),
                 _ => ONE,
             });
-            // 1 for nothing, 0 for a hash, 2 for a node.
+            // 1 for an empty child, 0 for a hash, 2 for an embedded node.
             let kind = self.b.sub(embedded.into(), is_hash.into());
             let kind = self.plus(kind, code::EMPTY);
             self.b.look_up(children, first, kind, Element::from(size).into(), active);
@@ -50,7 +50,7 @@ impl<K: Extension> Gadgets<'_, K> {
                 let hash = self.spaces.hash[half];
                 self.b.offer(hash, own, level, word);
             }
-            // One of both at most.
+            // A child is a hash, or an embedded node, or empty.
             let full = self.b.add(is_hash.into(), embedded.into());
             self.b.boolean(full);
             there = self.b.add(there, full);
@@ -70,7 +70,8 @@ impl<K: Extension> Gadgets<'_, K> {
         self.offer_place(offers, own, place);
     }
 
-    /// The header of a value, of at most 2^16 - 1 bytes, whose first byte this is. That lengths have the shortest form is for others to demand.
+    /// The header of a value of at most 2^16 - 1 bytes that starts with the byte `first`. The caller demands that
+    /// lengths have the shortest form.
     pub(super) fn header(&mut self, address: Base, first: Base, bit: Bool) -> Header {
         let hints: [Hint; 2] = [|x| number(x[0].as_u64() == 0xb8), |x| number(x[0].as_u64() == 0xb9)];
         let long = hints.map(|hint| self.b.bit_of(&[first], hint));
@@ -92,7 +93,7 @@ impl<K: Extension> Gadgets<'_, K> {
         Header { size, long, next, more }
     }
 
-    /// A leaf or an extension, or none.
+    /// One slot for a leaf or an extension, used or not.
     pub(super) fn path(&mut self, own: u64) {
         let own = self.constant(own);
         let [active, leaf, embedded] = [(); 3].map(|()| self.b.bit());
@@ -104,7 +105,7 @@ impl<K: Extension> Gadgets<'_, K> {
         let hashed = self.b.boolean(hashed);
         let (edge, place) = self.edge(active);
         let message = self.message(edge, hashed);
-        // An embedded node stands at the address in its parent.
+        // An embedded node begins at the address that its parent names.
         let said = self.plus(self.zero, code::EMBEDDED);
         let said = self.b.scale_add(Goldilocks::new(4), message.start, said);
         let said = self.b.mul(embedded.into(), said);
@@ -112,7 +113,7 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.look_up(child, edge[0], edge[1], Element::from(said).into(), active);
         let [content, length] = self.list(message.start, active);
 
-        // The path: one byte that is below 0x80, or a header and at least two bytes.
+        // The path is one byte below 0x80, or a header and at least two bytes.
         let first = self.b.byte(content);
         let Text { longer, bytes, further, .. } = self.string(first, active);
         let one_less = self.b.constant(-ONE);
@@ -147,16 +148,16 @@ impl<K: Extension> Gadgets<'_, K> {
         }
         self.same(active, count, further);
         let behind = self.b.add(begin, bytes);
-        // An extension has a nibble.
+        // An extension has at least one nibble.
         let nibbles = self.b.sub(place.depth, start.depth);
         let nibbles = self.b.add(nibbles, one_less);
         let nibbles = self.b.mul(extension.into(), nibbles);
         self.byte(nibbles, extension);
 
-        // The value of a leaf, the hash of an extension's child.
+        // The value of a leaf, or the hash of an extension's child.
         let first = self.byte_at(behind, active);
         let Header { size, long, next, more } = self.header(behind, first, active);
-        // Lengths have the shortest form.
+        // The length has the shortest form.
         let [least, high] = [Goldilocks::new(56), ONE].map(|least| self.b.constant(-least));
         let above = self.b.add(next[0], least);
         let above = self.b.mul(long[0].into(), above);
@@ -187,14 +188,14 @@ impl<K: Extension> Gadgets<'_, K> {
         let offers = self.spaces.place;
         self.offer_place(offers, own, Place { depth: last, ..place });
 
-        // What absences are shown by: nothing of a slot without a node.
+        // Offered to show absences. An unused slot offers the trie -1, which does not exist.
         let minus = self.b.constant(-ONE);
         let own_trie = self.b.select(active, start.trie, minus);
         let offers = self.spaces.own;
         self.offer_place(offers, own, Place { trie: own_trie, ..start });
         let ends = self.spaces.ends;
         self.b.offer(ends, own, place.depth, Element::from(behind).into());
-        // Keys and values of leaves alone.
+        // Offered by leaves only: their keys and values.
         let trie: Base = self.b.select(leaf, start.trie, minus);
         let offers = self.spaces.leaf;
         let levels = [trie, behind, start.root];
@@ -206,19 +207,19 @@ impl<K: Extension> Gadgets<'_, K> {
     }
 }
 
-/// The header of a leaf's value.
+/// The header of a value.
 pub(super) struct Header {
-    /// Its bytes, with those of the value that it says itself.
+    /// The bytes of the header, and of the value as far as the first byte gives its length.
     pub(super) size: Base,
-    /// Whether one byte of length follows, or two.
+    /// One byte of length follows; two bytes of length follow.
     pub(super) long: [Bool; 2],
-    /// Two bytes behind the first one.
+    /// The two bytes behind the first one.
     pub(super) next: [Base; 2],
-    /// Bytes that these say.
+    /// The length that the bytes behind the first one give.
     pub(super) more: Base,
 }
 
-/// Whether more than t of the elements are there, for t from 1 to 32.
+/// A hint for whether a count is greater than t, from 0 to 32.
 pub(super) fn unary(t: u64) -> Hint {
     macro_rules! hints {
         ($($t:literal)*) => { [$(|x: &[Goldilocks]| number(x[0].as_u64() > $t)),*] };

@@ -1,4 +1,5 @@
-//! Which nodes and claims are in which piece, and which proofs are joined: a function of nodes, claims, size and cut, and of what an earlier proof shows.
+//! Plans pieces and joins: which nodes and claims are in which piece, and which proofs are joined. The plan is a
+//! function of nodes, claims, size and cut, and of what an earlier proof shows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,57 +10,57 @@ use super::list::{List, Sublist, balanced};
 use super::witness::{Child, Number, Witness};
 use super::{COUNTS, Edge, Join, Kind, PieceError, Size, Trie};
 
-/// What one piece shows.
+/// The contents of one piece.
 #[derive(Clone, Debug, Default)]
 pub struct Planned {
-    /// The edges that it begins at.
+    /// The roots: edges at which the piece begins.
     pub roots: Vec<Edge>,
-    /// The key of the first claim below each of them.
+    /// For each root, the key of the first claim below it.
     pub(super) firsts: Vec<Vec<u8>>,
-    /// The claims that it has itself, with their places.
+    /// The claims of the piece itself, with their places in the input.
     pub claims: Vec<(usize, Claim)>,
-    /// The pieces of the plan that show the edges that it leaves open.
+    /// The pieces of the plan that show the open edges of this piece.
     pub below: Vec<usize>,
-    /// The edges that it leaves open.
+    /// The open edges, at which the piece ends.
     pub(super) open: Option<List>,
-    /// The key of the first claim below each of them, from left to right.
+    /// For each open edge, from left to right, the key of the first claim below it.
     pub(super) open_firsts: Vec<Vec<u8>>,
 }
 
 impl Planned {
-    /// The list of edges that it shows.
+    /// The list of edges that the piece shows.
     pub(super) fn shown(&self) -> List {
         List::of_edges(&self.roots)
     }
-    /// The digests of the list that it shows, and of the one that it leaves open.
+    /// The digests of the list that the piece shows, and of the list that it leaves open.
     pub(super) fn lists(&self) -> [Digest; 2] {
         [self.shown().digest, self.open.as_ref().map_or(Digest::ZERO, |open| open.digest)]
     }
 }
 
-/// Pieces, those that show open edges before the piece that leaves them open.
+/// A division into pieces. A piece that shows open edges comes before the piece that leaves them open.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Their size.
+    /// The size of the pieces.
     pub size: Size,
     /// The pieces.
     pub pieces: Vec<Planned>,
-    /// An earlier proof that shows what the last piece leaves open.
+    /// An earlier proof that shows the open edges of the last piece.
     pub(super) base: Option<Base>,
 }
 
-/// An earlier proof, which leaves nothing open.
+/// An earlier proof that leaves no edge open.
 #[derive(Clone, Debug)]
 pub(super) struct Base {
-    /// What it shows.
+    /// The list that it shows.
     pub(super) list: Digest,
-    /// What it is of: no piece.
+    /// Its kind: not a piece.
     pub(super) kind: Kind,
-    /// How the edges that are left open are a part of that.
+    /// Shows that the open edges are a part of the list.
     pub(super) part: Sublist,
 }
 
-/// A proof of a plan.
+/// A step of a plan, with one proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Piece(usize),
@@ -68,13 +69,13 @@ pub(super) enum Step {
         join: Join<'static>,
         of: [usize; 2],
     },
-    /// The earlier proof.
+    /// The earlier proof itself.
     Base,
-    /// A join with the earlier proof.
+    /// A join with the earlier proof. The open edges are a part of the edges that it shows.
     Sublist([usize; 2]),
 }
 
-/// A node's place: its trie, the nibbles before it; and its hash.
+/// A node's place: its trie and the nibbles on the path to it; then its hash.
 pub(super) type Place = (Trie<Address>, Vec<u8>, Hash);
 
 /// Blocks, branches, paths, accounts, slots, roots, open edges, entries, steps.
@@ -91,30 +92,30 @@ fn sum(a: Load, b: Load) -> Load {
     core::array::from_fn(|i| a[i] + b[i])
 }
 
-/// A node on the ways of claims.
+/// A node on the paths of the claims.
 #[derive(Default)]
 struct Vertex {
     own: Load,
     children: Vec<usize>,
-    /// The edge above it may be left open.
+    /// True if the edge above the node may be left open.
     open: bool,
-    /// An edge that is left open wherever it may be.
+    /// True if the edge above the node is left open wherever that is possible.
     wished: bool,
-    /// In an account's storage.
+    /// True in the storage of an account.
     storage: bool,
-    /// Claims that end there, by their number in the order of keys.
+    /// The claims whose paths end at the node, by their number in the order of keys.
     claims: Vec<usize>,
 }
 
-/// Nodes that stay together.
+/// Nodes that stay together in one piece.
 struct Part {
-    /// None of the whole, above all nodes.
+    /// The topmost node; `None` for the part above all nodes.
     node: Option<usize>,
     load: Load,
     below: Vec<usize>,
 }
 
-/// What is below an edge.
+/// The load below an edge.
 struct Branch {
     child: usize,
     load: Load,
@@ -134,7 +135,7 @@ impl Division<'_> {
         load[ACCOUNTS] += usize::from(storage);
         load.iter().zip(self.limit).all(|(own, most)| *own <= most)
     }
-    /// Divides what is below a node. What stays with it, and the parts below that.
+    /// Divides the nodes below a node. Returns the load that stays with the node, and the parts below.
     fn divide(&mut self, node: usize) -> Result<(Load, Vec<usize>), PieceError> {
         let (own, children) = self.gather(node)?;
         // If leaving every wished edge open takes more edges than a piece has room for, the wishes are ignored.
@@ -152,7 +153,8 @@ impl Division<'_> {
         }
         Ok((load, below))
     }
-    /// What must stay in one piece with a node, and the edges below that which may be left open: all roots are in one piece, and a branch below an extension is not left open alone.
+    /// Returns the load that must stay in one piece with a node, and the edges below it that may be left open. All
+    /// roots are in one piece, and a branch below an extension is not left open alone.
     fn gather(&mut self, node: usize) -> Result<(Load, Vec<Branch>), PieceError> {
         let mut own = self.vertices[node].own;
         let mut children = Vec::new();
@@ -168,7 +170,8 @@ impl Division<'_> {
         }
         Ok((own, children))
     }
-    /// Which edges are left open so that the rest fits, and the rest: the wished ones, then those of the largest children.
+    /// Chooses the edges to leave open, so that the rest fits: the wished ones, then those of the largest children.
+    /// Returns the load of the rest, and the chosen edges.
     fn chosen(&self, node: usize, own: Load, children: &[Branch], wishes: bool) -> Option<(Load, Vec<usize>)> {
         let wished = |i: &usize| wishes && self.vertices[children[*i].child].wished;
         let (mut chosen, mut kept): (Vec<usize>, Vec<usize>) = (0..children.len()).partition(wished);
@@ -194,19 +197,21 @@ impl Division<'_> {
 }
 
 impl Plan {
-    /// Divides the claims of a witness that leaves nothing open. Edges of the state's trie at depth `cut` are left open in any case.
+    /// Divides the claims of a witness that leaves no edge open. Edges of the state's trie at depth `cut` are left open
+    /// in any case.
     ///
     /// # Errors
-    /// When more claims end at one node than a piece has room for.
+    /// If more claims end at one node than a piece has room for.
     pub fn new(whole: &Witness, claims: &[Claim], size: Size, cut: Option<u8>) -> Result<Self, PieceError> {
         let wish = |edge: &Place| edge.0 == Trie::State && cut.is_some_and(|cut| edge.1.len() == usize::from(cut));
         Self::divided(whole, claims, size, &wish, None)
             .map(|plan| plan.expect("without an earlier proof there is a plan"))
     }
-    /// One piece, which leaves those edges open that an earlier proof shows; `None` where it has no room for all others.
+    /// Plans one piece, which leaves open the edges that an earlier proof shows; `None` if the piece has no room for
+    /// the rest.
     ///
     /// # Errors
-    /// As for [`Plan::new`].
+    /// The errors of [`Plan::new`].
     pub(super) fn above(
         whole: &Witness,
         claims: &[Claim],
@@ -301,7 +306,7 @@ impl Plan {
         let top = division.part(None, load, below);
         let Division { parts, .. } = division;
 
-        // Claims of each part, and below its edge.
+        // The claims of each part alone, and with all parts below its edge.
         let mut own: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
         let mut heads = HashMap::new();
         for (i, part) in parts.iter().enumerate() {
@@ -314,9 +319,9 @@ impl Plan {
             rest.extend(vertices[node].children.iter().map(|&child| (child, part)));
         }
         let mut all = own.clone();
-        // Of the topmost part by its roots.
+        // The topmost part is about roots and has no such edge.
         let mut edges: Vec<(Edge, Vec<u8>)> = Vec::new();
-        // Parts come behind those below them.
+        // Each part comes after the parts below it.
         for (i, part) in parts.iter().enumerate() {
             for &below in &part.below {
                 let more = all[below].clone();
@@ -332,7 +337,8 @@ impl Plan {
             let edge = Edge { trie, prefix: link.place(), hash, digest };
             edges.push((edge, order[all[i][0]].0.bytes().to_vec()));
         }
-        // The topmost part is the last one. Its edges are those of the roots, each with the key of its first claim.
+        // The topmost part is the last one. Its edges are those of the roots, each with the key of the first claim
+        // below it.
         let tops: Vec<(Edge, Vec<u8>)> = whole
             .root_edges()
             .iter()
@@ -350,7 +356,7 @@ impl Plan {
             let members = parts[top].below.iter().map(|&part| (&edges[part].0, &edges[part].1));
             let open: HashMap<&Edge, &Vec<u8>> = members.collect();
             let shown: HashSet<&Edge> = earlier.edges().into_iter().collect();
-            // A proof may be joined to itself, and its edges are there twice then: no piece leaves an edge open twice.
+            // A proof that is joined to itself shows its edges twice, but a piece leaves an edge open only once.
             let known = open.keys().all(|edge| shown.contains(edge)) && shown.len() == earlier.edges().len();
             let Some((list, part)) = earlier.part(&|edge| known && open.contains_key(edge)) else { return Ok(None) };
             if !part.fits() {
@@ -389,10 +395,10 @@ impl Plan {
         Ok(Some(plan))
     }
 
-    /// What a piece is filled with.
+    /// The witness of a piece.
     ///
     /// # Errors
-    /// As for [`Witness::new`].
+    /// The errors of [`Witness::new`].
     pub fn witness<'a>(
         &self,
         piece: usize,
@@ -400,7 +406,7 @@ impl Plan {
     ) -> Result<Witness, PieceError> {
         Witness::of_piece(&self.pieces[piece], nodes)
     }
-    /// The proofs, each behind those that it joins, and what they are of; the last one is of all.
+    /// The steps with their kinds. Each step comes after the steps that it joins; the last one covers all claims.
     pub(super) fn steps(&self) -> Vec<(Step, Kind)> {
         let mut steps = Vec::new();
         if let Some(base) = &self.base {
@@ -422,7 +428,8 @@ impl Plan {
         }
         steps
     }
-    /// The roots of the pieces below the last one, if their proofs are joined: what a later plan may be [above](Self::above).
+    /// The roots of the pieces below the last one, if one proof joins these pieces. A later plan may be
+    /// [above](Self::above) them.
     pub(super) fn shown_below(&self) -> Vec<Vec<Edge>> {
         let Some(last) = self.pieces.last() else { return Vec::new() };
         let roots = |&below: &usize| self.pieces[below].roots.clone();
@@ -438,7 +445,7 @@ fn push(steps: &mut Vec<(Step, Kind)>, step: Step, kind: Kind) -> usize {
     steps.len() - 1
 }
 
-/// Joins two steps. A piece is joined to a join when it is one itself.
+/// Joins two steps. A piece that is joined to a join is first turned into a join by itself.
 fn join(steps: &mut Vec<(Step, Kind)>, join: Join<'static>, mut of: [usize; 2]) -> usize {
     let kinds = of.map(|step| steps[step].1);
     let kind = Kind::of(kinds).unwrap_or(Kind::Joins);
@@ -450,7 +457,8 @@ fn join(steps: &mut Vec<(Step, Kind)>, join: Join<'static>, mut of: [usize; 2]) 
     push(steps, Step::Join { join, of }, kind)
 }
 
-/// The piece of some parts, behind pieces for what they leave open: first fit in the order of keys.
+/// Adds the piece of these parts, after the pieces that show its open edges. Packs parts into pieces by first fit, in
+/// the order of keys.
 fn assemble(
     plan: &mut Plan,
     parts: &[Part],
@@ -464,7 +472,7 @@ fn assemble(
     below.sort_by(|&a, &b| edges[a].1.cmp(&edges[b].1));
     let mut bins: Vec<(bool, Load, Vec<usize>)> = Vec::new();
     for part in below {
-        // Storage apart from the state: see the rule for open edges.
+        // A piece has either parts of storage or parts of the state: see the rule for open edges.
         let storage = parts[part].node.is_some_and(|node| vertices[node].storage);
         let mut load = parts[part].load;
         load[ROOTS] += 1;

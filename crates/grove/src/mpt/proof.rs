@@ -1,4 +1,4 @@
-//! Proofs of pieces and joins: the circuits of a size with their key, proving, verifying; and the file of a proof.
+//! Proofs of pieces and joins: the circuits of a size with their key, proving and verifying, and the file of a proof.
 
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::Key;
@@ -26,7 +26,7 @@ fn piece_builder<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builde
     b
 }
 
-/// What a proof is of.
+/// The kind of circuit of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A piece.
@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The byte that stands for it in files.
+    /// The kind's byte in files.
     pub(super) fn to_byte(self) -> u8 {
         match self {
             Self::Piece => 0,
@@ -46,11 +46,11 @@ impl Kind {
             Self::Joins => 2,
         }
     }
-    /// What a byte stands for.
+    /// The kind with this byte.
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
         [Self::Piece, Self::Pieces, Self::Joins].into_iter().find(|kind| kind.to_byte() == byte)
     }
-    /// What a join of two proofs is of: they are two pieces, or two joins.
+    /// The kind of a join of two proofs: both are pieces, or both are joins.
     pub(super) fn of([first, second]: [Self; 2]) -> Option<Self> {
         match (first == Self::Piece, second == Self::Piece) {
             (true, true) => Some(Self::Pieces),
@@ -63,18 +63,19 @@ impl Kind {
 /// How two proofs are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join<'a> {
-    /// The second one shows what the first one leaves open. The join shows what the first one does, and leaves open what the second one does.
+    /// The second proof shows what the first one leaves open. The join shows what the first proof shows, and leaves
+    /// open what the second one leaves open.
     Below,
-    /// The same of two joins where the second one shows more: what the first one leaves open is a part of it.
+    /// Like [`Join::Below`], for two joins. The first proof leaves open only a part of what the second one shows.
     Sublist(&'a Sublist),
-    /// Both leave nothing open, and the join shows both lists.
+    /// Both proofs leave no edge open, and the join shows both lists.
     Beside,
-    /// The join says what the first one does: a piece is then joined to joins.
+    /// The join shows and leaves open what the first proof does. It turns a piece into a join.
     Alone,
 }
 
 impl Join<'_> {
-    /// What a join shows and leaves open.
+    /// The lists that the join shows and leaves open.
     pub(super) fn lists(self, [first, second]: [[Digest; 2]; 2]) -> [Digest; 2] {
         match self {
             Self::Below | Self::Sublist(_) => [first[0], second[1]],
@@ -87,21 +88,21 @@ impl Join<'_> {
 /// A proof of a piece or a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeProof {
-    /// What it is of.
+    /// The kind of circuit.
     pub kind: Kind,
-    /// The list of edges that it shows, and that of edges that it leaves open.
+    /// The list of edges that the proof shows, and the list that it leaves open.
     pub lists: [Digest; 2],
-    /// Its bytes.
+    /// The encoded proof.
     pub bytes: Vec<u8>,
 }
 
-/// What verifies proofs of pieces of one size, and of their joins.
+/// Verifies proofs of pieces of one size, and of their joins.
 pub struct StateVerifier<K> {
     pieces: Key<K>,
     joins: Option<Key<K>>,
 }
 
-/// What makes them.
+/// Makes proofs of pieces of one size, and of their joins.
 pub struct StateProver<K> {
     size: Size,
     pieces: Circuits<K>,
@@ -113,21 +114,23 @@ pub struct StateProver<K> {
 struct Circuits<K> {
     circuits: Vec<Circuit<K>>,
     provers: Vec<prover::Prover<K>>,
-    /// What a circuit about no proof of the key hands on.
+    /// The claim that a circuit without child proofs of this key passes on.
     claim: (Vec<K>, K),
 }
 
-/// A proof that was read, and the claim about the fixed columns of pieces that a join hands on.
+/// A decoded proof, and the claim about the fixed columns of pieces that a join passes on.
 type Read<K> = (Proof<K>, Option<Public<[Goldilocks; WORD], K>>);
 
-/// Rounds whose first oracle has half the columns, and twice the rows. Its leaves are most of a proof: that becomes smaller by a quarter, for a few per cent of time.
+/// Rounds whose first oracle has half the columns and twice the rows. The leaves of that oracle make up most of a
+/// proof, so a proof becomes a quarter smaller, and takes a few per cent more time.
 fn narrow(rounds: &[Round]) -> Vec<Round> {
     let mut rounds = rounds.to_vec();
     rounds[0].fold -= 1;
     rounds
 }
 
-/// The circuit of a piece, and a key that has it twice; `None` unless the size [is possible](Size::is_possible), and if the circuit is too large.
+/// The circuit of a piece, and a key that contains it twice; `None` if the size is not [possible](Size::is_possible) or
+/// the circuit is too large.
 fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Key<K>)> {
     if !size.is_possible() {
         return None;
@@ -146,7 +149,7 @@ fn pieces<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Key
     Some((piece, key))
 }
 
-/// The circuits of joins of pieces of a key, and their own key.
+/// The circuits of joins of a key's pieces, and the key of these joins.
 fn joins<K: Extension>(rounds: &[Round], pieces: &Key<K>) -> Option<([Circuit<K>; 2], Key<K>)> {
     let modes = Modes { other: Some(pieces.parameters().schedule().clone()), ..Modes::default() };
     let pieces = (pieces.parameters(), Digest(pieces.digest()));
@@ -163,28 +166,29 @@ fn joins<K: Extension>(rounds: &[Round], pieces: &Key<K>) -> Option<([Circuit<K>
     Some((circuits, key))
 }
 
-/// The words of a proof; of a join the digest of its claim about the fixed columns of pieces is the last one.
+/// The public words of a proof. The last word of a join is the digest of its claim about the fixed columns of pieces.
 fn information(lists: [Digest; 2], claim: Option<[Goldilocks; WORD]>) -> Vec<[Goldilocks; WORD]> {
     lists.into_iter().map(|list| list.0).chain(claim).collect()
 }
 
 impl<K: Extension> StateVerifier<K> {
-    /// For proofs of circuits of this size, joined or not; `None` if they are too large, or the size is not [possible](Size::is_possible).
+    /// Builds the key of pieces of this size, and with `joined` that of their joins; `None` if the circuits are too
+    /// large, or the size is not [possible](Size::is_possible).
     pub fn new(rounds: &[Round], size: Size, joined: bool) -> Option<Self> {
         let (_, pieces) = pieces(rounds, size)?;
         let joins = if joined { Some(joins(rounds, &pieces)?.1) } else { None };
         Some(Self { pieces, joins })
     }
-    /// The digest of the key that the proof of all claims has: that of joins, where there are any.
+    /// The digest of the key of the proof that covers all claims: the key of joins if there is one.
     pub fn key(&self) -> Digest {
         Digest(self.joins.as_ref().unwrap_or(&self.pieces).digest())
     }
-    /// The bits of proofs: the least over all terms.
+    /// The bits of soundness of the proofs: the minimum over all error terms.
     pub fn bits(&self) -> SoundnessBits {
         let of_pieces = bits(self.pieces.parameters());
         self.joins.as_ref().map_or(of_pieces, |joins| of_pieces.min(bits(joins.parameters())))
     }
-    /// log2 of the elements that a proof of a piece commits to, and that of a join.
+    /// log2 of the elements that the proof of a piece commits to, and of those that the proof of a join commits to.
     pub fn variables(&self) -> (usize, Option<usize>) {
         let variables = |key: &Key<K>| key.parameters().schedule().variables;
         (variables(&self.pieces), self.joins.as_ref().map(variables))
@@ -215,23 +219,24 @@ impl<K: Extension> StateVerifier<K> {
         let public = Public { information, point, value };
         Ok((Proof { elements, circuit: proof.kind == Kind::Joins, public }, claim))
     }
-    /// Whether this is a proof that its first list is true if its second one is.
+    /// Accepts exactly proofs of this: the first list is true if the second one is.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason for a refusal.
     pub fn check(&self, proof: &NodeProof) -> Result<(), String> {
         let (read, claim) = self.read(proof)?;
         let key = self.key_of(proof.kind)?;
-        // Pieces below are of the key of pieces if the claim that was handed on holds.
+        // The pieces below are of the key of pieces if the claim that the join passes on holds.
         let holds = |claim: Public<_, K>| self.pieces.holds(&Claim::At { point: claim.point, value: claim.value });
         let (own, pieces) = rayon::join(|| read.verify(key), || claim.is_none_or(holds));
         let handed = if pieces { Ok(()) } else { Err(VerifyError::Handed) };
         own.and(handed).map_err(|e| e.to_string())
     }
-    /// Whether these are bytes of a proof that there are claims with these d, each true in every trie with its root: d of the claims about each root, in the order of the tags.
+    /// Accepts exactly proofs that there are claims with these d, each of them true in every trie with its root.
+    /// `roots` has, for each root, d of the claims about it, in the order of the tags.
     ///
     /// # Errors
-    /// Why they are not.
+    /// The reason for a refusal.
     pub fn verify(&self, kind: Kind, proof: &[u8], roots: &[(Tag, Hash, Digest)]) -> Result<(), String> {
         if roots.is_empty() || !roots.is_sorted_by(|a, b| a.0 < b.0) {
             return Err("roots in no order of tags".into());
@@ -265,7 +270,8 @@ impl<K: ProofField> Circuits<K> {
 }
 
 impl<K: ProofField> StateProver<K> {
-    /// For proofs of circuits of this size, joined or not; `None` if they are too large, or the size is not [possible](Size::is_possible).
+    /// Builds the circuits of pieces of this size, and with `joined` those of their joins; `None` if they are too
+    /// large, or the size is not [possible](Size::is_possible).
     pub fn new(rounds: &[Round], size: Size, joined: bool) -> Option<Self> {
         let (piece, key) = pieces(rounds, size)?;
         let mut verifier = StateVerifier { pieces: key, joins: None };
@@ -278,14 +284,14 @@ impl<K: ProofField> StateProver<K> {
         }
         Some(Self { size, pieces, joins: own_joins, verifier })
     }
-    /// What verifies its proofs.
+    /// The verifier of its proofs.
     pub fn verifier(&self) -> &StateVerifier<K> {
         &self.verifier
     }
-    /// The proof of a piece, verified.
+    /// Proves a piece, and verifies the proof.
     ///
     /// # Errors
-    /// When the circuit has no room for it.
+    /// If the circuit has no room for the piece.
     pub fn piece(&self, witness: &Witness) -> Result<NodeProof, PieceError> {
         let key = &self.verifier.pieces;
         let (point, value) = self.pieces.claim.clone();
@@ -295,10 +301,10 @@ impl<K: ProofField> StateProver<K> {
         let proof = self.pieces.prove(key, false, &free, public)?;
         self.checked(NodeProof { kind: Kind::Piece, lists: witness.lists(), bytes: encode(&proof) })
     }
-    /// The join of two proofs of pieces, or of two joins, verified.
+    /// Joins the proofs of two pieces or of two joins, and verifies the result.
     ///
     /// # Errors
-    /// When one of them is refused, or they do not fit.
+    /// If a proof is refused, or the two cannot be joined.
     pub fn join(&self, of: [&NodeProof; 2], join: Join<'_>) -> Result<NodeProof, PieceError> {
         let internal = PieceError::Internal;
         let kinds = of.map(|proof| proof.kind);
@@ -355,32 +361,32 @@ impl<K: ProofField> StateProver<K> {
         bytes.extend(encode(&proof));
         self.checked(NodeProof { kind, lists, bytes })
     }
-    /// A proof that was made, if it holds.
+    /// Verifies a new proof.
     fn checked(&self, proof: NodeProof) -> Result<NodeProof, PieceError> {
         self.verifier.check(&proof).map_err(PieceError::Internal)?;
         Ok(proof)
     }
 }
 
-/// The list of the edges above roots.
+/// The digest of the list of the edges above the roots.
 fn list_of_roots(roots: &[(Tag, Hash, Digest)]) -> Digest {
     let edges: Vec<Edge> = roots.iter().map(|&(tag, root, digest)| Edge::of_root(tag, root, digest)).collect();
     List::of_edges(&edges).digest
 }
 
-/// d of all claims, from those of the claims about each root: a key begins with the tag.
+/// d of all claims, from d of the claims about each root: keys begin with the tag.
 fn digest_of(roots: &[(Tag, Hash, Digest)]) -> Digest {
     let tags: Vec<[u8; 1]> = roots.iter().map(|(tag, ..)| [*tag as u8]).collect();
     let leaves: Vec<(&[u8], Digest)> = tags.iter().zip(roots).map(|(tag, root)| (&tag[..], root.2)).collect();
     canonical_digest_of(Arity::Binary, &leaves)
 }
 
-/// A proof of claims about tries with these roots, as it stands in a file. `docs/formats.md` has the bytes.
+/// A proof of claims about tries with these roots, as in a file. `docs/formats.md` specifies the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateProof {
-    /// The circuit of pieces.
+    /// The size of the circuit of pieces.
     pub size: Size,
-    /// What the proof is of.
+    /// The kind of the proof.
     pub kind: Kind,
     /// The roots, in the order of their tags, each with d of the claims about it.
     pub roots: Vec<(Tag, Hash, Digest)>,
@@ -388,40 +394,40 @@ pub struct StateProof {
     pub proof: Vec<u8>,
 }
 
-/// Bytes or a proof that are not accepted.
+/// Reasons why a proof is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateProofError {
-    /// The bytes are no proof.
+    /// The bytes are not a proof.
     #[error("not a proof about Ethereum's state: {0}")]
     Format(&'static str),
-    /// The proof is of another root.
+    /// The proof is about another root.
     #[error("the proof is about another {0} root: make one for the block that you check it against")]
     Root(Tag),
-    /// The proof is of a root that the verifier does not have.
+    /// The proof is about a root that the verifier does not have.
     #[error("the {0} root, which the proof is about, is not known: take the header of the block, or name the root")]
     Unknown(Tag),
-    /// The proof is of other claims.
+    /// The proof is about other claims.
     #[error("the proof is about other claims than these: their canonical digest is {expected}, the proof's is {found}")]
     Claims {
-        /// Of the claims.
+        /// d of the claims.
         expected: Digest,
-        /// Of the proof.
+        /// d in the proof.
         found: Digest,
     },
-    /// The proof is false.
+    /// The proof does not verify.
     #[error("the proof is refused: {0}")]
     Refused(String),
 }
 
-/// What a file begins with: four letters, and its version.
+/// The magic bytes and the version of a file.
 const MAGIC: &[u8; 6] = b"EVGE\x04\0";
-/// Elements of the largest circuit, about.
+/// The approximate number of elements of the largest circuit.
 const ELEMENTS: u64 = 1 << 25;
 
 impl Size {
-    /// Bytes of a size.
+    /// The number of bytes of an encoded size.
     pub(super) const BYTES: usize = COUNTS * 4;
-    /// Elements of rows for one of each, about.
+    /// The approximate number of elements of the rows for one of each count.
     const WEIGHTS: [u64; COUNTS] = [26_200, 6_000, 14_000, 34_000, 34_000, 4_000, 12_000, 9_000, 450];
 
     pub(super) fn counts(&self) -> [usize; COUNTS] {
@@ -432,22 +438,22 @@ impl Size {
         let [blocks, branches, paths, accounts, slots, roots, opens, entries, steps] = counts;
         Self { blocks, branches, paths, accounts, slots, roots, opens, entries, steps }
     }
-    /// About the elements that a circuit commits to.
+    /// The approximate number of elements that a circuit commits to.
     pub fn elements(&self) -> u64 {
         let counts = self.counts();
         let product = |(&count, weight): (&usize, u64)| (count as u64).saturating_mul(weight);
         counts.iter().zip(Self::WEIGHTS).map(product).fold(0, u64::saturating_add)
     }
-    /// Whether circuits of this size are made: at least one block, claim and root, and not too large.
+    /// True if circuits of this size can be built: with at least one block, claim and root, and not too large.
     pub fn is_possible(&self) -> bool {
-        // No overflow: counts that are bounded come first.
+        // The order avoids overflow: the first comparison bounds the counts.
         self.elements() <= ELEMENTS && self.claims() > 0 && self.blocks > 0 && self.roots > 0
     }
-    /// The bytes: nine numbers of four, the least significant byte first.
+    /// Nine numbers of four bytes each, the least significant byte first.
     pub(super) fn to_bytes(self) -> impl Iterator<Item = u8> {
         self.counts().into_iter().flat_map(|count| (count as u32).to_le_bytes())
     }
-    /// The size in bytes, and whether circuits of it are made.
+    /// Decodes a size; `None` if circuits of this size cannot be built.
     pub(super) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let mut counts = bytes.as_chunks::<4>().0.iter().map(|count| u32::from_le_bytes(*count) as usize);
         let size = Self::from_counts(core::array::from_fn(|_| counts.next().expect("as many")));
@@ -456,15 +462,15 @@ impl Size {
 }
 
 impl StateProof {
-    /// Whether one proof has room for what a witness says. Makes its circuit, some tenths of a second.
+    /// True if one proof has room for the witness. Builds the circuit, which takes some tenths of a second.
     pub fn is_possible(witness: &Witness) -> bool {
         let size = witness.size();
         size.is_possible() && StateVerifier::<Quadratic>::new(&UNIQUE_100, size, false).is_some()
     }
-    /// Proves what a witness says, in a circuit of just its size.
+    /// Proves the claims of a witness, in a circuit of exactly its size.
     ///
     /// # Errors
-    /// When it is too large for one proof.
+    /// If the witness is too large for one proof.
     pub fn new(witness: &Witness) -> Result<Self, PieceError> {
         let size = witness.size();
         let prover = size.is_possible().then(|| StateProver::<Quadratic>::new(&UNIQUE_100, size, false)).flatten();
@@ -479,11 +485,11 @@ impl StateProof {
     pub fn digest(&self) -> Digest {
         digest_of(&self.roots)
     }
-    /// d of the claims about the root of a tag, if the proof is about one.
+    /// d of the claims about the root of this tag; `None` if the proof is not about such a root.
     pub fn digest_under(&self, tag: Tag) -> Option<Digest> {
         self.roots.iter().find(|root| root.0 == tag).map(|root| root.2)
     }
-    /// The bytes of a file.
+    /// The proof as bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self { size, kind, roots, proof } = self;
         let mut bytes = MAGIC.to_vec();
@@ -498,10 +504,10 @@ impl StateProof {
         bytes.extend_from_slice(proof);
         bytes
     }
-    /// The proof in a file.
+    /// Reads a proof from the bytes of a file, without verifying it.
     ///
     /// # Errors
-    /// When the bytes are none.
+    /// If the bytes are not a proof.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateProofError> {
         let format = StateProofError::Format;
         if matches!(bytes, [b'E', b'V', b'G', b'E', 1..=3, 0, ..]) {
@@ -531,11 +537,11 @@ impl StateProof {
         }
         Ok(Self { size, kind, roots, proof: rest.to_vec() })
     }
-    /// Verifies the proof for roots, of which it may be about some, and for claims with this d if there is one. Makes the circuits: some tenths of a second, or seconds where proofs are
-    /// joined.
+    /// Verifies the proof against known roots, and against d of the claims if `digest` is given. The proof may be about
+    /// some of the roots only. Builds the circuits, which takes some tenths of a second, or seconds for joined proofs.
     ///
     /// # Errors
-    /// Why it is not accepted.
+    /// The reason for a refusal.
     pub fn verify(&self, roots: &Roots, digest: Option<Digest>) -> Result<SoundnessBits, StateProofError> {
         if !self.roots.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(StateProofError::Format("its roots are in no order of tags"));

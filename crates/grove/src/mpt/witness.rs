@@ -1,4 +1,4 @@
-//! What a prover knows: claims, the nodes on the ways of their keys, and what each slot of a piece is filled with.
+//! What a prover knows: claims, the nodes on the paths of their keys, and the contents of each slot of a piece.
 
 mod data;
 mod walks;
@@ -24,27 +24,27 @@ use super::list::List;
 use super::plan::Planned;
 use super::{COUNTS, Edge, Size};
 
-/// Nodes and claims that are not what a circuit says.
+/// Reasons why nodes and claims cannot be proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PieceError {
-    /// The claims are no batch.
+    /// The claims are not a batch.
     #[error("{0}")]
     Claims(#[from] ClaimsError),
-    /// A claim about a trie whose root is not given.
+    /// A claim is about a trie whose root was not given.
     #[error("claim {place} is about {trie}, whose root is not known: take the header of the block, or name the root")]
     Root {
-        /// Its place.
+        /// The claim's place in the input.
         place: usize,
         /// The trie.
         trie: Tag,
     },
-    /// A root that no claim is about.
+    /// No claim is about this root.
     #[error("no claim is about the {0} root: leave it out")]
     Idle(Tag),
-    /// A claim about an index that no circuit has.
+    /// A claim is about an index that circuits cannot have.
     #[error("claim {place} is about index {index}: circuits have indices below {INDICES}")]
     Index {
-        /// Its place.
+        /// The claim's place in the input.
         place: usize,
         /// The index.
         index: u64,
@@ -55,42 +55,42 @@ pub enum PieceError {
     /// A node is invalid.
     #[error("the node with hash 0x{} is invalid: {}", hex(&.0[..]), .1)]
     Node(Box<Hash>, String),
-    /// A leaf whose value is not an account.
+    /// The value of a leaf is not an account.
     #[error("the leaf of account 0x{} is invalid: {}", hex(&.0[..]), .1)]
     Account(Box<Address>, String),
     /// A claim is false.
     #[error("claim {place} is false: {claim}")]
     False {
-        /// Its place.
+        /// The claim's place in the input.
         place: usize,
         /// The claim.
         claim: Box<Claim>,
     },
-    /// The circuit has no room.
+    /// The circuit has no room for the witness.
     #[error("{needed} {what} are more than the {room} of the circuit: prove fewer claims at once")]
     Room {
-        /// Of what.
+        /// The kind of item.
         what: &'static str,
-        /// How many there are.
+        /// The number of items.
         needed: usize,
-        /// How many fit.
+        /// The number of items that fit.
         room: usize,
     },
-    /// No circuit is as large.
+    /// No circuit is large enough.
     #[error("{blocks} blocks of Keccak are too many for one proof: prove a batch")]
     TooLarge {
-        /// Those of the nodes.
+        /// The blocks of the nodes.
         blocks: usize,
     },
-    /// Claims that no piece has room for.
+    /// The nodes that must stay together are too many for a piece.
     #[error(
         "nodes that stay together, with {claims} claims that end there, are more than a piece has room for: prove the claims in several batches"
     )]
     Crowded {
-        /// Claims about accounts and slots.
+        /// The claims that end at these nodes.
         claims: usize,
     },
-    /// A proof that was made is not accepted.
+    /// A new proof does not verify.
     #[error("a fresh proof is refused ({0}): the machine or the program is faulty")]
     Internal(String),
 }
@@ -99,7 +99,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The number of a slot, before the circuit's size is known.
+/// The number of a slot of the circuit, before the circuit's size is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Number {
     Root(usize),
@@ -119,21 +119,22 @@ impl Number {
     }
 }
 
-/// Where a child hangs: the slot that offers it, the nibble there, the place that is offered.
+/// The position of a child: the slot that offers it, the nibble there, and the place that is offered.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     pub(super) from: Number,
     nibble: u8,
-    /// Of the place that the parent offers; one less than the nibbles above a root and below an extension.
+    /// The depth of the place that the parent offers. Above a root and below an extension it is one less than the
+    /// number of nibbles.
     depth: i64,
-    /// The trie that it is in, by the number of the account.
+    /// The trie, with the number of the account.
     pub(super) trie: Trie<usize>,
-    /// The root that it is below.
+    /// The number of the root that the child is below.
     root: usize,
-    /// The nibbles of that place.
+    /// The nibbles of the offered place.
     prefix: Vec<u8>,
     pub(super) child: Child,
-    /// The parent is an extension.
+    /// True if the parent is an extension.
     pub(super) extension: bool,
 }
 
@@ -141,42 +142,42 @@ pub(super) struct Link {
 pub(super) enum Child {
     Empty,
     Hash(Hash),
-    /// An embedded node's address and length.
+    /// The address and the length of an embedded node.
     Embedded(usize, usize),
 }
 
-/// A node that has a slot.
+/// A node with a slot.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) link: Link,
-    /// Addresses and one behind the last block.
+    /// The address of the first byte, and the number of the block behind the last one.
     start: usize,
     end: usize,
     leaf: bool,
 }
 
 impl Node {
-    /// Blocks of its message.
+    /// The number of blocks of its message.
     pub(super) fn blocks(&self) -> usize {
         self.end.saturating_sub(self.start / RATE_BYTES)
     }
 }
 
-/// A way's end.
+/// The end of a key's path.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// A leaf, the address of its value's item, and the value's own address and length.
+    /// A leaf: the address of its value's item, and the address and the length of the value itself.
     Present { path: usize, item: usize, value: usize, length: usize },
-    /// An empty child, or a trie without keys.
+    /// An empty child, or an empty trie.
     Nothing(Link),
-    /// Another path.
+    /// A node with another path.
     Other { path: usize, own: Own },
-    /// The place of a node that is not gone to.
+    /// The place of a node that the path does not enter.
     There(Link),
 }
 
 impl End {
-    /// The slot of the node that it is found at.
+    /// The slot of the node that shows this end.
     pub(super) fn at(&self) -> Number {
         match self {
             Self::Present { path, .. } | Self::Other { path, .. } => Number::Path(*path),
@@ -185,14 +186,14 @@ impl End {
     }
 }
 
-/// A node with a path, as absences use it.
+/// A node with a path, as it is offered to show absences.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     depth: usize,
     trie: Trie<usize>,
     root: usize,
     prefix: Vec<u8>,
-    /// The nibbles up to its end, and the address behind its path.
+    /// The nibbles up to the end of its path, and the address behind the path.
     end: Vec<u8>,
     behind: usize,
 }
@@ -200,11 +201,11 @@ pub(super) struct Own {
 #[derive(Clone, Debug)]
 pub(super) struct AccountSlot {
     pub(super) address: Address,
-    /// None of a foreign account.
+    /// `None` for a foreign account.
     pub(super) end: Option<End>,
-    /// The root that it is below.
+    /// The number of the root that the account is below.
     root: usize,
-    /// The claim's elements.
+    /// The elements of the claim.
     claim: Option<Vec<Goldilocks>>,
 }
 
@@ -212,7 +213,7 @@ impl AccountSlot {
     fn is_present(&self) -> bool {
         matches!(self.end, Some(End::Present { .. }))
     }
-    /// Present, or foreign.
+    /// True if the account is present or foreign.
     fn is_known(&self) -> bool {
         self.end.is_none() || self.is_present()
     }
@@ -222,9 +223,9 @@ impl AccountSlot {
 pub(super) struct StorageSlot {
     pub(super) account: usize,
     slot: Word,
-    /// The root that it is below.
+    /// The number of the root that the slot is below.
     root: usize,
-    /// None where the account is absent.
+    /// `None` if the account is absent.
     pub(super) end: Option<End>,
     /// The elements of a claim with a value.
     value: Vec<Goldilocks>,
@@ -234,37 +235,37 @@ pub(super) struct StorageSlot {
 pub(super) struct EntrySlot {
     pub(super) trie: Tag,
     index: u64,
-    /// The root that it is below.
+    /// The number of the root that the entry is below.
     root: usize,
     pub(super) end: End,
 }
 
 impl EntrySlot {
-    /// Steps that its leaf digest takes: none where it is absent.
+    /// Steps of its leaf digest; 0 if it is absent.
     pub(super) fn steps(&self) -> usize {
         self.value().map_or(0, |value| steps_of(value.len()))
     }
-    /// Where its value's bytes are.
+    /// The addresses of its value's bytes.
     fn value(&self) -> Option<Range<usize>> {
         if let End::Present { value, length, .. } = self.end { Some(value..value + length) } else { None }
     }
-    /// What its leaf digest is a chain over.
+    /// The elements that its leaf digest is a chain over.
     fn elements(&self, value: &[u8]) -> Vec<Goldilocks> {
         Claim::Entry { trie: self.trie, index: self.index, value: value.to_vec() }.elements().1
     }
 }
 
-/// An edge that is left open.
+/// A slot for an open edge.
 #[derive(Clone, Debug)]
 struct OpenSlot {
     link: Link,
     edge: Edge,
 }
 
-/// Nodes, claims and what each slot of a circuit is filled with.
+/// Nodes and claims, and the contents of each slot of a circuit.
 #[derive(Clone, Debug)]
 pub struct Witness {
-    /// What it shows, and what it leaves open.
+    /// The list of edges that it shows, and the list that it leaves open.
     lists: [Digest; 2],
     digests: Vec<Digest>,
     stream: Vec<u8>,
@@ -276,17 +277,17 @@ pub struct Witness {
     pub(super) slots: Vec<StorageSlot>,
     pub(super) entries: Vec<EntrySlot>,
     opens: Vec<OpenSlot>,
-    /// Pairs in the trees of claims, with their roots.
+    /// The operands of the hashes in the trees of claims, each with the number of its root.
     merges: Vec<(usize, [Digest; 2])>,
-    /// Pairs in the lists of roots and open edges.
+    /// The operands of the hashes in the lists of roots and of open edges.
     pairs: [Vec<[Digest; 2]>; 2],
 }
 
 impl Witness {
-    /// The nodes on the ways of claims about tries with these roots: a piece that leaves nothing open.
+    /// Collects the nodes on the paths of claims about tries with these roots, as a piece that leaves no edge open.
     ///
     /// # Errors
-    /// When a root or a node is missing or invalid, or a claim is false; when a root has no claim.
+    /// If a root or a node is missing or invalid, a claim is false, or a root has no claim.
     pub fn new<'a>(
         roots: &Roots,
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
@@ -302,10 +303,10 @@ impl Witness {
         Self::of_piece(&Planned { roots, claims: all, ..Planned::default() }, nodes)
     }
 
-    /// The nodes of a piece.
+    /// Collects the nodes of a piece.
     ///
     /// # Errors
-    /// As for [`Witness::new`].
+    /// The errors of [`Witness::new`].
     pub(super) fn of_piece<'a>(
         piece: &Planned,
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
@@ -320,7 +321,7 @@ impl Witness {
             paths: Vec::new(),
             known: HashMap::new(),
         };
-        // Accounts by the hashes of their addresses.
+        // Accounts, ordered by the hashes of their addresses.
         let mut addresses: BTreeMap<Hash, Address> = BTreeMap::new();
         let mut order = Vec::new();
         for (place, claim) in claims {
@@ -345,7 +346,7 @@ impl Witness {
             let below = |edge: &Edge| edge.trie == trie && nibbles.starts_with(&edge.prefix);
             roots.iter().position(below)
         };
-        // Accounts by their address: their number, where their tries begin, their values.
+        // For each address: the number of the account, the link of its storage trie, its value.
         type Found = (usize, Option<Link>, Option<Vec<u8>>);
         let mut indices: HashMap<Address, Found> = HashMap::new();
         let mut accounts = Vec::new();
@@ -469,14 +470,15 @@ impl Witness {
             pairs,
         })
     }
-    /// The hashes of its nodes.
+    /// The hashes of its nodes. Embedded nodes have no hash.
     pub(super) fn hashes(&self) -> impl Iterator<Item = Hash> {
         self.branches.iter().chain(&self.paths).filter_map(|node| match node.link.child {
             Child::Hash(hash) => Some(hash),
             Child::Empty | Child::Embedded(..) => None,
         })
     }
-    /// The most of everything that no plan divides: nodes up to edges that may be left open, with the claims that end there, and these edges. All roots are together.
+    /// For each count, the most that must stay together in every plan: the nodes down to edges that may be left open,
+    /// these edges, and the claims that end at the nodes. All roots stay together.
     pub(super) fn crowd(&self) -> [usize; COUNTS] {
         let links: Vec<&Link> = self.branches.iter().chain(&self.paths).map(|node| &node.link).collect();
         let place = |number: Number| match number {
@@ -523,7 +525,7 @@ impl Witness {
         }
         counts.into_values().fold([0; COUNTS], |most, own| core::array::from_fn(|i| most[i].max(own[i])))
     }
-    /// Nodes of the state's trie above a depth, and those at this depth that have a hash.
+    /// The number of nodes of the state's trie above a depth, and the number of hashed nodes at this depth.
     pub(super) fn around(&self, depth: u8) -> [usize; 2] {
         let of_state =
             || self.branches.iter().chain(&self.paths).map(|node| &node.link).filter(|link| link.trie == Trie::State);
@@ -538,15 +540,15 @@ impl Witness {
     pub(super) fn root_edges(&self) -> &[Edge] {
         &self.roots
     }
-    /// The lists of edges that it shows, and that it leaves open.
+    /// The lists of edges that it shows and leaves open.
     pub fn lists(&self) -> [Digest; 2] {
         self.lists
     }
-    /// d of each root, from its claims and open edges.
+    /// For each root, d of the claims and open edges below it.
     pub fn digests(&self) -> &[Digest] {
         &self.digests
     }
-    /// The room that it takes; one block at least.
+    /// The room that it needs, with at least one block.
     pub fn size(&self) -> Size {
         Size {
             blocks: self.goes_on.len().max(1),
@@ -560,10 +562,10 @@ impl Witness {
             steps: self.entries.iter().map(EntrySlot::steps).sum(),
         }
     }
-    /// The free data of [`piece`](super::piece) of this size, for this key.
+    /// The free data of [`piece`](super::piece) in a circuit of this size, for this key.
     ///
     /// # Errors
-    /// When it has no room for all.
+    /// If the circuit has no room for the witness.
     pub fn data(&self, size: Size, key: [Goldilocks; WORD]) -> Result<Vec<Goldilocks>, PieceError> {
         let needed = self.size();
         for (what, needed, room) in [
@@ -584,7 +586,7 @@ impl Witness {
         let mut data = Data { size, free: Vec::new() };
         data.words(self.lists.map(|list| list.0));
         data.words([key, [ZERO; WORD]]);
-        // Rows of sixteen bytes, and the bits of blocks.
+        // Rows of sixteen bytes, then the bits that continue a message in the next block.
         let mut stream = self.stream.clone();
         stream.resize((size.blocks * RATE_BYTES).next_multiple_of(16) + 16, 0);
         data.free.extend(halves(&stream));
@@ -638,7 +640,7 @@ impl Witness {
         }
         Ok(data.free)
     }
-    /// Keys in the order of claims, from the one before the first account's.
+    /// Keys in the order of claims, starting with the one before the first account's key.
     fn order(&self, size: Size) -> Vec<[Goldilocks; 1 + LANES]> {
         let of = |trie: Goldilocks, key: &[u8]| {
             let lanes = lanes(&nibbles_of(key));
@@ -676,7 +678,7 @@ pub(super) fn digest_under(tag: Tag, claims: &[Claim]) -> Result<Digest, ClaimsE
     canonical_digest(&below)
 }
 
-/// d of leaves by their keys, and the pairs that it is hashed from.
+/// d of leaves ordered by their keys. Appends the operands of its hashes to `merges`.
 pub(crate) fn merge(leaves: &[(Vec<u8>, Digest)], merges: &mut Vec<[Digest; 2]>) -> Digest {
     let [(first, leaf), .., (last, _)] = leaves else { return leaves[0].1 };
     debug_assert!(leaves.len() > 1, "{leaf:?}");
@@ -706,13 +708,13 @@ pub(super) fn lanes(nibbles: &[u8]) -> [Goldilocks; LANES] {
     lanes
 }
 
-/// Bytes as numbers of four bytes, the first the least significant.
+/// Numbers of four bytes each, in little-endian order.
 pub(super) fn halves(bytes: &[u8]) -> impl Iterator<Item = Goldilocks> {
     bytes.chunks(4).map(|bytes| Goldilocks::new(bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))))
 }
 
 impl Link {
-    /// Above a root.
+    /// The link above a root.
     fn root(root: usize, trie: Trie<usize>, edge: &Edge) -> Self {
         Self {
             from: Number::Root(root),
@@ -725,7 +727,7 @@ impl Link {
             extension: false,
         }
     }
-    /// Above the root of an account's storage.
+    /// The link above the root of an account's storage.
     fn storage(account: usize, root: usize, hash: Hash) -> Self {
         Self {
             from: Number::Account(account),
@@ -738,7 +740,7 @@ impl Link {
             extension: false,
         }
     }
-    /// Whether the edge may be between pieces.
+    /// True if the edge may be between pieces.
     pub(super) fn may_be_open(&self) -> bool {
         let free = !self.extension && !matches!(self.from, Number::Root(_)) && self.place().len() < 64;
         free && matches!(self.child, Child::Hash(_))

@@ -1,4 +1,5 @@
-//! The comparison and the ABI's types by themselves: what a prover may choose is accepted exactly where the definition holds.
+//! Tests of the comparison and of the ABI's types alone: the circuit accepts a choice of the prover exactly if the
+//! definition holds.
 
 use std::collections::HashMap;
 
@@ -21,7 +22,7 @@ fn builder(types: &[AbiType]) -> Builder<Quadratic> {
     Builder::new(Tables::new(query::Parameters { bits: 20, variables: 16 }, bits::Parameters::new(widths, distinct)))
 }
 
-/// Bytes from a seed.
+/// Pseudorandom bytes from a seed.
 fn random(seed: &mut u64) -> AbiWord {
     core::array::from_fn(|_| {
         *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -29,13 +30,13 @@ fn random(seed: &mut u64) -> AbiWord {
     })
 }
 
-/// A word as a constant: no rows of permutations, which would take most of the time.
+/// A word as a constant. Unlike free words it needs no rows of permutations, which would take most of the time.
 fn constant(b: &mut Builder<Quadratic>, word: &AbiWord) -> [Word; 2] {
     let halves = to_elements(word);
     core::array::from_fn(|i| b.word(core::array::from_fn(|j| halves[WORD * i + j])))
 }
 
-/// Whether the circuit takes a word as one of the type.
+/// True if the circuit accepts the word as a value of the type.
 fn takes(kind: AbiType, word: &AbiWord, chosen: impl Fn(&[u32]) -> HashMap<u32, Goldilocks>) -> bool {
     let mut b = builder(&[kind]);
     let words = constant(&mut b, word);
@@ -54,7 +55,7 @@ fn words_are_values_of_their_types() {
     for kind in types.iter().map(|kind| kind.parse::<AbiType>().unwrap()) {
         let honest = |word: &AbiWord| takes(kind, word, |_| HashMap::new());
         let (zeros, ones, any) = ([0; 32], [0xff; 32], random(&mut seed));
-        // Around the first and the last byte of the type.
+        // Positions around the first and the last byte of the type.
         let bytes = match kind {
             AbiType::Address => 20,
             AbiType::Bool => 1,
@@ -68,7 +69,8 @@ fn words_are_values_of_their_types() {
         let mut cases = vec![zeros, ones, any];
         for base in [zeros, ones, any] {
             for i in edges {
-                // One byte otherwise; everything on one side of a byte; that with the first bit behind it.
+                // One changed byte; all bytes before position i filled, or all bytes from it on; the former with the
+                // first bit of byte i flipped.
                 let mut one = base;
                 one[i] ^= if i % 2 == 0 { 0x80 } else { 0x01 };
                 for fill in [0, 0xff] {
@@ -90,15 +92,15 @@ fn words_are_values_of_their_types() {
             accepted += usize::from(kind.is_canonical(&word));
         }
     }
-    // Both answers are frequent.
+    // Both results are frequent.
     assert!((1_500..4_500).contains(&accepted), "{accepted}");
 }
 
-/// A number of 256 bits may not be of the other sign by a choice of both the sign and the bits below it.
+/// No choice of the sign bit and of the bits below it makes the circuit accept a word of 256 bits with the wrong sign.
 #[test]
 fn signs_are_those_of_numbers() {
     let kind: AbiType = "int16".parse().unwrap();
-    // 0x8001 without the sign in front, and 0x0001 with it.
+    // 0x8001 without sign extension, and 0x0001 with it.
     let mut unsigned = [0; 32];
     unsigned[30..].copy_from_slice(&[0x80, 0x01]);
     let mut signed = [0xff; 32];
@@ -124,7 +126,7 @@ fn comparison(low: &AbiWord, high: &AbiWord) -> Circuit<Quadratic> {
     b.finish()
 }
 
-/// Free data: a flag at this half, or none.
+/// Free data: a flag at this half, or no flag.
 fn flags(flag: Option<usize>) -> Vec<Goldilocks> {
     (0..DIGEST_HALVES).map(|i| Goldilocks::new((Some(i) == flag).into())).collect()
 }
@@ -137,7 +139,7 @@ fn operands_are_in_the_order_of_their_bytes() {
         let any = random(&mut seed);
         cases.push((random(&mut seed), random(&mut seed)));
         cases.push((any, any));
-        // Up to one byte alike; by one byte alone, the last one too, and with the opposite order behind it.
+        // Equal up to one byte; different in one byte only, and then with the opposite order in all later bytes.
         for (x, y) in [(0x00, 0xff), (0x7f, 0x80), (0x80, 0xff), (any[i], any[i].wrapping_add(1))] {
             let (mut low, mut high) = (any, any);
             (low[i], high[i]) = (x, y);
@@ -153,7 +155,7 @@ fn operands_are_in_the_order_of_their_bytes() {
             let halves = [low, high].map(|word| to_elements(&word));
             let first = (0..DIGEST_HALVES).find(|&i| halves[0][i] != halves[1][i]);
             let all = [None].into_iter().chain((0..DIGEST_HALVES).map(Some));
-            // Every flag that a prover may set: one of them is accepted, if the operands are in order.
+            // Every flag that a prover may set. Exactly one choice is accepted, and only if the operands are in order.
             for flag in all {
                 let witness = circuit.witness(&flags(flag)).unwrap();
                 let expected = low <= high && flag == first;
@@ -171,7 +173,7 @@ fn flags_are_one_bit_and_bytes_are_bytes() {
     let refused = |circuit: &Circuit<Quadratic>, free: &[Goldilocks], chosen: &HashMap<u32, Goldilocks>| {
         assert!(circuit.witness_with(free, chosen).unwrap().check(circuit).is_err());
     };
-    // Two flags whose sum of differences would be in order; a flag of 2 and one of -1; half a flag.
+    // Two flags whose differences would sum to the right order; flags of 2 and -1; a flag of one half.
     let circuit = comparison(&low, &high);
     let two = Goldilocks::new(2);
     for (i, j, x, y) in [(0, 1, ONE, ONE), (0, 1, ZERO, two), (1, 2, two, -ONE), (0, 1, -ONE, two)] {
@@ -182,7 +184,7 @@ fn flags_are_one_bit_and_bytes_are_bytes() {
     let mut free = flags(Some(1));
     free[1] = Goldilocks::half();
     refused(&circuit, &free, &HashMap::new());
-    // Bytes of the prover's choice, from all three rows: other splits of the halves.
+    // Bytes chosen by the prover, from all three rows: wrong splits of the halves.
     let (low, high) = (high, low);
     let (circuit, free) = (comparison(&low, &high), flags(Some(0)));
     assert!(circuit.witness(&free).unwrap().check(&circuit).is_ok());
@@ -196,7 +198,7 @@ fn flags_are_one_bit_and_bytes_are_bytes() {
             refused(&circuit, &free, &HashMap::from([(row, chosen)]));
         }
     }
-    // The ninth byte is nobody's, and bits between the numbers are read by nobody.
+    // The ninth byte and the bits between the numbers are unused: any values are accepted.
     for chosen in [Goldilocks::new(77 << 42), hints[0](&halves) + Goldilocks::new(1 << 20)] {
         let row = if chosen.as_u64() == 77 << 42 { choices[2] } else { choices[0] };
         let own = if row == choices[2] { hints[2](&halves) } else { Goldilocks::ZERO };

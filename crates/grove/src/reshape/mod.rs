@@ -1,21 +1,28 @@
-//! Slots of one contract as rows of a table: that two digests are about the same slots.
+//! Slots of one contract as rows of a table: proofs that two digests are about the same slots.
 //!
-//! **Public inputs** are five words: d of claims, d of rows, the contract's address (four elements, then the fifth), and n.
+//! **Public inputs** are five words: d of claims, d of rows, the contract's address (four elements, then the fifth),
+//! and n.
 //!
-//! **The circuit** holds for exactly these: there are n slots, n at least 1. d of claims is the root of a binary hash tree whose leaves are the leaf digests of the claims
-//! about these slots of the contract, each once, and at most one claim about the account itself. d of rows is the root of a binary hash tree whose leaves are those of the
-//! table's rows at the positions 0 to n - 1, each once; the row at position i is the [`row`](StorageTable::rows) of slot i.
+//! **The circuit** is satisfiable for exactly these statements: n is at least 1, and there are n slots of the contract.
+//! d of claims is the root of a binary hash tree whose leaves are the leaf digests of the claims about these slots,
+//! each once, and of at most one claim about the account itself. d of rows is the root of a binary hash tree whose
+//! leaves are those of the table's rows at the positions 0 to n - 1, each once; the row at position i is the
+//! [`row`](StorageTable::rows) of slot i.
 //!
-//! That is what it shows where the elements of claims are words of 32 bits. A proof about the state shows so for the same d.
+//! The circuit shows this under the condition that the elements of claims are words of 32 bits. A proof about the state
+//! shows that condition for the same d.
 //!
-//! **A slot** computes both leaf digests from its own elements: it reads slot and value from the row, and puts their words into the claim. Bits say which slots are used, the first
-//! ones, and which are zero slots, whose claim has no value and another tag.
+//! **A slot** computes both leaf digests from its own elements: it reads slot and value from the row, and puts their
+//! words into the claim. Bits say which slots are used, the first ones, and which are zero slots. The claim about a
+//! zero slot has no value, and another tag.
 //!
-//! **Numbers.** A value is units 10^d + rest, with units below 2^63 and rest below 10^d. Units have three limbs of 21 bits, and 10^d times each power of 2^21 is words of 32 bits: so the
-//! product is four sums of at most 62 bits. Each sum is a word of the value, plus 2^32 times a carry below 2^31 that the next sum takes in.
+//! **Numbers.** A value is units * 10^d + rest, with units below 2^63 and rest below 10^d. Units have three limbs of 21
+//! bits, and 10^d times each power of 2^21 is a sequence of words of 32 bits, so the product is four sums of at most 62
+//! bits each. Each sum is a word of the value, plus 2^32 times a carry below 2^31, which is added to the next sum.
 //!
-//! **Slots** have words from the least significant end in claims, and in rows the bytes of their number from the most significant one on: each word is four bytes, and their sum in the other order is
-//! the row's.
+//! **Byte order.** In claims the words of a slot start at the least significant end. In rows the bytes of its number
+//! start with the most significant one. Each word is split into four bytes, and the sum of these bytes in reverse order
+//! is the row's half.
 //!
 //! `docs/math/ethereum.md` has the statement and the proof.
 
@@ -43,11 +50,12 @@ pub use table::{StorageTable, TableError};
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
-/// log2 of the slots that a circuit has room for. With 2^13 its fixed columns would have more elements than those of a key.
+/// log2 of the numbers of slots that circuits have room for. The fixed columns for 2^13 slots would have more elements
+/// than a key can have.
 pub const HEIGHTS: [u8; 3] = [8, 10, 12];
 /// The most slots of a table.
 pub const SLOTS_MAX: usize = 1 << HEIGHTS[HEIGHTS.len() - 1];
-/// The most decimals of a unit: 10^18 is below 2^60.
+/// The greatest number of decimals of a unit: 10^18 is below 2^60.
 pub const DECIMALS_MAX: u8 = 18;
 
 /// Elements of a row: the halves of the slot, units, rest.
@@ -56,14 +64,15 @@ const ROW_ELEMENTS: usize = SLOT_WORDS + 2;
 const SLOT_WORDS: usize = 8;
 /// Steps of the leaf digest of an account.
 const ACCOUNT_STEPS: usize = 4;
-/// Bits of a rest: 10^18 is below 2^60.
+/// Width of a rest in bits: 10^18 is below 2^60.
 const REST_BITS: usize = 60;
-/// Bits of a carry.
+/// Width of a carry in bits.
 const CARRY_BITS: usize = 31;
-/// Words that a value may have.
+/// The number of words in which a value may be nonzero.
 const VALUE_WORDS: usize = 4;
 
-/// What a circuit depends on: log2 of the slots that it has room for, at most the last of [`HEIGHTS`], and d of units of 10^d, at most [`DECIMALS_MAX`].
+/// The parameters of a circuit: log2 of the slots that it has room for, at most the last of [`HEIGHTS`], and d for
+/// units of 10^d, at most [`DECIMALS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
     height: u8,
@@ -71,16 +80,17 @@ pub struct Size {
 }
 
 impl Size {
-    /// With room for 2^`height` slots; `None` where that is more than circuits have, or where the unit does not exist.
+    /// The size with room for 2^`height` slots; `None` if circuits have less room, or if there is no such unit.
     pub fn new(height: u8, decimals: u8) -> Option<Self> {
         (height <= HEIGHTS[HEIGHTS.len() - 1] && decimals <= DECIMALS_MAX).then_some(Self { height, decimals })
     }
-    /// The smallest with room for so many slots; `None` where there is none, or no such unit.
+    /// The smallest size with room for `slots` slots; `None` if no circuit has room for them, or if there is no such
+    /// unit.
     pub fn of(slots: usize, decimals: u8) -> Option<Self> {
         let height = HEIGHTS.into_iter().find(|height| slots <= 1 << height)?;
         Self::new(height, decimals).filter(|_| slots > 0)
     }
-    /// log2 of the slots that there is room for.
+    /// log2 of the slots that the circuit has room for.
     pub fn height(self) -> u8 {
         self.height
     }
@@ -88,7 +98,7 @@ impl Size {
     pub fn decimals(self) -> u8 {
         self.decimals
     }
-    /// Slots that there is room for.
+    /// The number of slots that the circuit has room for.
     pub fn room(self) -> usize {
         1 << self.height
     }
@@ -105,7 +115,7 @@ impl Size {
     }
 }
 
-/// What rows of bits are for.
+/// The modes of the rows of the table of bits.
 pub fn modes() -> Modes {
     let from = |bits: usize| bits..bits::COLUMNS;
     Modes {
@@ -128,16 +138,16 @@ struct Gadgets<'a, K> {
     /// X of K.
     x: Element,
     size: Size,
-    /// The address: four elements, and the fifth.
+    /// The address: four elements in a word, then the fifth.
     address: (Word, Base),
-    /// In which all first words of claims are the address.
+    /// The multiset that compares the first words of all claims with the address.
     addresses: Set,
 }
 
-/// The rows of the circuit, and what it says: the key, then its public words. A circuit has one.
+/// Adds the rows of the circuit. Returns the key and the public words. May be called once per circuit.
 ///
 /// # Panics
-/// Unless the builder's tables have rows of bits for [`modes`].
+/// Unless the builder's tables have the modes of [`modes`].
 pub fn reshape<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) {
     let [of_claims, of_rows] = free(b);
     let [key, address] = free(b);
@@ -157,7 +167,7 @@ pub fn reshape<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>
     }
     let own = g.b.bit();
     g.account(own, claims);
-    // As many hashes as leaves but one: of claims there is one more leaf.
+    // One hash less than leaves. The claims have one leaf more than the rows.
     for (set, root, hashes) in [(claims, of_claims, size.room()), (rows, of_rows, size.room() - 1)] {
         let tag = b.tag(NODE_TAG);
         for _ in 0..hashes {
@@ -172,7 +182,8 @@ pub fn reshape<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>
 }
 
 impl<K: Extension> Gadgets<'_, K> {
-    /// The first words of a claim: those of the address, in which the second one begins with its fifth element.
+    /// Demands that a claim begin with the address: `first` is its first four elements, and `second` begins with the
+    /// fifth.
     fn address(&mut self, first: Word, second: Word) {
         let (yes, set) = (self.yes, self.addresses);
         self.b.give(set, first, Some(yes));
@@ -181,10 +192,10 @@ impl<K: Extension> Gadgets<'_, K> {
         equal(self.b, last.into(), self.address.1.into());
     }
 
-    /// A slot, or none: its leaf as a claim and as a row are given to the sets.
+    /// One slot, used or not: gives its leaf as a claim and its leaf as a row to the sets.
     fn slot(&mut self, position: u64, active: Bool, [claims, rows]: [Set; 2]) {
         let (zero, one, x) = (self.zero, self.one, self.x);
-        // The row and its leaf: (index, value) and three zeros.
+        // The row and its leaf: (index, value), then three zeros.
         let (value, cells) = self.b.sponge(row_tag(ROW_ELEMENTS), ROW_ELEMENTS);
         let leaf_tag = self.b.tag(LEAF_TAG);
         let (leaf, [first, second]) = self.b.hash_free(leaf_tag);
@@ -227,7 +238,8 @@ impl<K: Extension> Gadgets<'_, K> {
         self.b.give(rows, leaf.digest(), Some(active));
     }
 
-    /// Demands that words of a number, the least significant one first, have the bytes of halves of a row in their order, the most significant byte first.
+    /// Demands that the words of a number, the least significant first, consist of the bytes of a row's halves, which
+    /// have the most significant byte first.
     fn bytes(&mut self, words: &[(Word, usize)], halves: &[Word]) {
         let zero = self.zero;
         let powers: [Goldilocks; 4] = core::array::from_fn(|i| Goldilocks::new(1 << (8 * i)));
@@ -249,7 +261,8 @@ impl<K: Extension> Gadgets<'_, K> {
         }
     }
 
-    /// Demands that units and rest, with which a word begins, be those of a value, whose three lowest words are the last elements of another. Returns the fourth word. Of a zero slot both are 0.
+    /// Demands that the units and the rest, with which `numbers` begins, be those of a value. The last three elements
+    /// of `low` are the value's three lowest words. Returns the fourth word. For a zero slot both numbers are 0.
     fn value(&mut self, is_zero: Bool, numbers: Word, low: Word) -> Base {
         let (zero, one, x) = (self.zero, self.one, self.x);
         let (units, rest) = (self.b.limb(numbers, 0), self.b.limb(numbers, 1));
@@ -284,7 +297,7 @@ impl<K: Extension> Gadgets<'_, K> {
         fourth
     }
 
-    /// The claim about the account, or none.
+    /// One slot for the claim about the account, used or not.
     fn account(&mut self, active: Bool, claims: Set) {
         let mut chain: Chain = self.b.tag(tag_of(b"ETHA"));
         for step in 0..ACCOUNT_STEPS {

@@ -1,4 +1,5 @@
-//! Proofs that a table has the slots of claims: the circuit of a size with its key, proving, verifying; and the file of a proof.
+//! Proofs that a table consists of the slots of claims: the circuit of a size with its key, proving and verifying, and
+//! the file of a proof.
 
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::Key;
@@ -25,7 +26,7 @@ fn builder<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
     b
 }
 
-/// The circuit of a size, and a key that has it twice.
+/// The circuit of a size, and a key that contains it twice.
 fn circuit<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Key<K>)> {
     let near = core::array::from_fn(|table| usize::from(table != Table::Range as usize));
     let blocks = |parameters: &Parameters<K>| builder(parameters, size).blocks();
@@ -35,12 +36,12 @@ fn circuit<K: Extension>(rounds: &[Round], size: Size) -> Option<(Circuit<K>, Ke
     Some((circuit, key))
 }
 
-/// What verifies proofs of one size.
+/// Verifies proofs of one size.
 pub struct ReshapeVerifier<K> {
     key: Key<K>,
 }
 
-/// What makes them.
+/// Makes proofs of one size.
 pub struct ReshapeProver<K> {
     circuit: Circuit<K>,
     prover: prover::Prover<K>,
@@ -48,7 +49,7 @@ pub struct ReshapeProver<K> {
 }
 
 impl<K: Extension> ReshapeVerifier<K> {
-    /// For proofs of this size; `None` if no circuit has it.
+    /// Builds the key of this size; `None` if the circuit is too large.
     pub fn new(rounds: &[Round], size: Size) -> Option<Self> {
         let (_, key) = circuit(rounds, size)?;
         Some(Self { key })
@@ -57,16 +58,16 @@ impl<K: Extension> ReshapeVerifier<K> {
     pub fn key(&self) -> Digest {
         Digest(self.key.digest())
     }
-    /// The bits of proofs: the least over all terms.
+    /// The bits of soundness of the proofs: the minimum over all error terms.
     pub fn bits(&self) -> SoundnessBits {
         bits(self.key.parameters())
     }
-    /// The elements that a proof commits to, and log2 of what they are filled up to.
+    /// The number of elements that a proof commits to, and log2 of the number that they are padded to.
     pub fn elements(&self) -> (usize, usize) {
         let parameters = self.key.parameters();
         (parameters.layout().committed().elements(), parameters.schedule().variables)
     }
-    /// Whether these are the bytes of a proof of a statement.
+    /// Verifies a proof of its statement.
     fn verify(&self, proof: &Reshape) -> Result<(), String> {
         let (point, value, elements) = decode(&self.key, &proof.proof)?;
         let public = Public { information: proof.information(), point, value };
@@ -75,20 +76,20 @@ impl<K: Extension> ReshapeVerifier<K> {
 }
 
 impl<K: ProofField> ReshapeProver<K> {
-    /// For proofs of this size; `None` if no circuit has it.
+    /// Builds the circuit of this size; `None` if it is too large.
     pub fn new(rounds: &[Round], size: Size) -> Option<Self> {
         let (circuit, key) = circuit(rounds, size)?;
         let prover = prover::Prover::new(&circuit, key.parameters());
         Some(Self { circuit, prover, verifier: ReshapeVerifier { key } })
     }
-    /// What verifies its proofs.
+    /// The verifier of its proofs.
     pub fn verifier(&self) -> &ReshapeVerifier<K> {
         &self.verifier
     }
-    /// The proof of a table of the prover's size, verified.
+    /// Proves a table of the prover's size, and verifies the proof.
     ///
     /// # Errors
-    /// When it was not made: a defect.
+    /// [`ReshapeError::Internal`] if no valid proof was made, which is a defect.
     pub fn prove(&self, table: &StorageTable) -> Result<Reshape, ReshapeError> {
         let key = &self.verifier.key;
         let mut proof = Reshape {
@@ -111,12 +112,13 @@ impl<K: ProofField> ReshapeProver<K> {
     }
 }
 
-/// A proof that claims about the slots of a contract and rows of a table are the same, as it stands in a file. `docs/formats.md` has the bytes.
+/// A proof that claims about the slots of a contract and the rows of a table are about the same slots, as in a file.
+/// `docs/formats.md` specifies the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reshape {
     /// The contract.
     pub address: Address,
-    /// Decimals of a unit.
+    /// d, for units of 10^d.
     pub decimals: u8,
     /// n.
     pub slots: usize,
@@ -128,7 +130,7 @@ pub struct Reshape {
     pub proof: Vec<u8>,
 }
 
-/// Bytes or a proof that are not accepted.
+/// Reasons why a proof is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReshapeError {
     /// The bytes are not a proof.
@@ -140,28 +142,28 @@ pub enum ReshapeError {
     /// The proof is about other units.
     #[error("the proof is about units of 10^{found}, not of 10^{expected}")]
     Decimals {
-        /// Of the verifier.
+        /// Decimals that the verifier expects.
         expected: u8,
-        /// Of the proof.
+        /// Decimals in the proof.
         found: u8,
     },
     /// The proof is about other claims.
     #[error("the proof relates the table to claims with the canonical digest {found}, the state proof has {expected}")]
     Claims {
-        /// Of the state.
+        /// d that the proof about the state has.
         expected: Digest,
-        /// Of the proof.
+        /// d in this proof.
         found: Digest,
     },
     /// The proof is about other rows.
     #[error("the proof relates the claims to rows with the canonical digest {found}, the table's proof has {expected}")]
     Rows {
-        /// Of the table.
+        /// d that the table's proof has.
         expected: Digest,
-        /// Of the proof.
+        /// d in this proof.
         found: Digest,
     },
-    /// The proof is false.
+    /// The proof does not verify.
     #[error("the proof is refused: {0}")]
     Refused(String),
     /// No proof could be made.
@@ -169,23 +171,23 @@ pub enum ReshapeError {
     Internal(String),
 }
 
-/// What a file begins with: four letters, and its version.
+/// The magic bytes and the version of a file.
 const MAGIC: &[u8; 6] = b"EVGR\x01\0";
 
 impl Reshape {
-    /// Proves that a table has the slots of its claims. Makes the circuit.
+    /// Proves that a table consists of the slots of its claims. Builds the circuit.
     ///
     /// # Errors
-    /// When it was not made: a defect.
+    /// The errors of [`ReshapeProver::prove`].
     pub fn new(table: &StorageTable) -> Result<Self, ReshapeError> {
         let prover = ReshapeProver::<Quadratic>::new(&UNIQUE_100, table.size());
         prover.ok_or_else(|| ReshapeError::Internal("no circuit of this size".into()))?.prove(table)
     }
-    /// The size of its circuit; `None` where none has room.
+    /// The size of its circuit; `None` if no circuit has room for its slots.
     fn size(&self) -> Option<Size> {
         Size::of(self.slots, self.decimals)
     }
-    /// The words that it says.
+    /// The public words.
     fn information(&self) -> Vec<[Goldilocks; WORD]> {
         let (_, address) = Claim::AbsentAccount { address: self.address }.elements();
         let [first, second]: [[Goldilocks; WORD]; 2] =
@@ -193,7 +195,7 @@ impl Reshape {
         let count = [Goldilocks::new(self.slots as u64), ZERO, ZERO, ZERO];
         vec![self.claims.0, self.rows.0, first, second, count]
     }
-    /// The bytes of a file.
+    /// The proof as bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self { address, decimals, slots, claims, rows, proof } = self;
         let mut bytes = MAGIC.to_vec();
@@ -205,10 +207,10 @@ impl Reshape {
         bytes.extend_from_slice(proof);
         bytes
     }
-    /// The proof in a file.
+    /// Reads a proof from the bytes of a file, without verifying it.
     ///
     /// # Errors
-    /// When the bytes are not a proof.
+    /// If the bytes are not a proof.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReshapeError> {
         let format = ReshapeError::Format;
         let rest = bytes.strip_prefix(MAGIC).ok_or(format("it begins otherwise"))?;
@@ -229,11 +231,12 @@ impl Reshape {
         let (claims, rows) = (digest(claims)?, digest(rows)?);
         Ok(Self { address: *address, decimals, slots, claims, rows, proof: rest.to_vec() })
     }
-    /// Verifies the proof for the contract and the decimals that the verifier means, the d of claims that a proof about the state has, and the d of rows that a
-    /// selected proof of the table has; both proofs have to be verified too. Makes the circuit: tenths of a second for 2^8 slots, more than a second for 2^12.
+    /// Verifies the proof for the contract and the decimals that the verifier expects, d of claims from a proof about
+    /// the state, and d of rows from a selected proof of the table. The caller must verify these two proofs, too.
+    /// Builds the circuit: this takes tenths of a second for 2^8 slots, and more than a second for 2^12.
     ///
     /// # Errors
-    /// Why it is not accepted.
+    /// The reason for a refusal.
     pub fn verify(
         &self,
         contract: &Address,

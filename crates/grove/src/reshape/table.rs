@@ -1,4 +1,4 @@
-//! Claims about one contract's slots as rows, and the free data of the circuit.
+//! Claims about one contract's slots as rows of a table, and the free data of the circuit.
 
 use evergrove_commit::schema::{Cell, Column, ColumnType, Row, RowError, Schema};
 use evergrove_primitives::{Digest, Goldilocks};
@@ -10,9 +10,9 @@ use evergrove_verifier::tree::{Value, canonical_split, leaf_digest, node_digest}
 use super::{ACCOUNT_STEPS, DECIMALS_MAX, ROW_ELEMENTS, SLOTS_MAX, Size, VALUE_WORDS, ZERO};
 use crate::mpt::merge;
 
-/// Columns of a table, in their order.
+/// The columns of the table, in order.
 const COLUMNS: [&str; 3] = ["slot", "units", "rest"];
-/// Elements of a step of a leaf digest.
+/// Elements per step of a leaf digest.
 const STEP: usize = 2 * WORD;
 
 /// The slots of one contract, in the order of their claims: row i of the table is slot i.
@@ -21,7 +21,7 @@ pub struct StorageTable {
     address: Address,
     size: Size,
     slots: Vec<Slot>,
-    /// The claim about the account, if there is one, with its key.
+    /// The claim about the account with its key, if there is one.
     account: Option<(Key, Claim)>,
 }
 
@@ -34,33 +34,33 @@ struct Slot {
     rest: u64,
 }
 
-/// Claims that do not make a table.
+/// Reasons why claims do not make a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// They have no canonical digest.
+    /// The claims have no canonical digest.
     #[error("{0}")]
     Claims(#[from] ClaimsError),
-    /// There is no claim about a slot.
+    /// No claim is about a slot.
     #[error("no claim is about a slot: a table has at least one row")]
     Empty,
-    /// A claim about something else.
+    /// A claim is about something else than slots of the contract.
     #[error("a table holds the slots of one contract: prove the slots of {of} alone ({claim})", of = Hex(address))]
     Other {
-        /// The contract.
+        /// The contract of the table.
         address: Address,
-        /// The claim.
+        /// The other claim.
         claim: Box<Claim>,
     },
-    /// Too many slots.
+    /// There are too many slots.
     #[error("{found} slots are more than the {SLOTS_MAX} that one proof relates to a table: list fewer")]
     TooMany {
-        /// How many there are.
+        /// The number of slots.
         found: usize,
     },
-    /// No such unit.
+    /// There is no such unit.
     #[error("a unit has 0 to {DECIMALS_MAX} decimals, not {0}")]
     Decimals(u8),
-    /// A value that no row holds.
+    /// A row cannot hold the value of a slot.
     #[error(
         "slot {slot} has the value {value}: units of 10^{decimals} must be below 2^63; take more decimals, or leave the slot out",
         slot = Hex(slot), value = Hex(value)
@@ -76,14 +76,14 @@ pub enum TableError {
 }
 
 impl Slot {
-    /// Its claim.
+    /// The claim about this slot.
     fn claim(&self, address: Address) -> Claim {
         Claim::Slot { address, slot: self.slot, value: self.value }
     }
     fn cells(&self) -> Row {
         Row::Cells(vec![Cell::Word(self.slot), Cell::Unsigned(self.units), Cell::Unsigned(self.rest)])
     }
-    /// The elements of the row.
+    /// The elements of the row's leaf.
     fn elements(&self) -> [Goldilocks; ROW_ELEMENTS] {
         let mut elements = [ZERO; ROW_ELEMENTS];
         elements[..WORD_HALVES].copy_from_slice(&word_elements(&self.slot));
@@ -93,7 +93,7 @@ impl Slot {
     }
 }
 
-/// Units and rest of a value; `None` where there are 2^63 units or more.
+/// Units and rest of a value; `None` if the units are 2^63 or more.
 fn divide(value: &Word, unit: u64) -> Option<[u64; 2]> {
     let (high, low) = value.split_first_chunk::<16>()?;
     let low = u128::from_be_bytes(*low.first_chunk()?);
@@ -103,7 +103,8 @@ fn divide(value: &Word, unit: u64) -> Option<[u64; 2]> {
 }
 
 impl StorageTable {
-    /// The table of claims about slots of one contract. A claim that its account has these fields may be among them, and has no row. A unit is 10^`decimals`.
+    /// The table of claims about slots of one contract. The claims may include one about the account itself, which has
+    /// no row. A unit is 10^`decimals`.
     ///
     /// # Errors
     /// [`TableError`].
@@ -143,14 +144,14 @@ impl StorageTable {
     pub fn size(&self) -> Size {
         self.size
     }
-    /// n.
+    /// n, the number of rows.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
     /// The columns of every such table: `slot` of type `bytes32`, `units` and `rest` of type `unsigned`.
     ///
     /// # Panics
-    /// Never: the names differ.
+    /// Never: the column names differ.
     pub fn schema() -> Schema {
         let [slot, units, rest] = COLUMNS;
         let column = |name: &str, kind| Column { name: name.into(), kind, nullable: false };
@@ -161,7 +162,7 @@ impl StorageTable {
         ];
         Schema::new(columns).expect("names that differ")
     }
-    /// The rows at the positions from 0 on, in the order of the claims' keys.
+    /// The rows at the positions 0 to n - 1, in the order of the claims' keys.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         self.slots.iter().map(Slot::cells)
     }
@@ -169,7 +170,7 @@ impl StorageTable {
     pub fn claims_digest(&self) -> Digest {
         merge(&self.claim_leaves(), &mut Vec::new())
     }
-    /// d of the rows: what a batch of the positions 0 to n - 1 has.
+    /// d of the rows, equal to that of a batch of the positions 0 to n - 1.
     pub fn rows_digest(&self) -> Digest {
         merge_rows(&self.row_leaves(), &mut Vec::new())
     }
@@ -183,10 +184,10 @@ impl StorageTable {
         (0..).zip(&self.slots).map(leaf).collect()
     }
 
-    /// The free data of [`reshape`](super::reshape) of a size, for this key.
+    /// The free data of [`reshape`](super::reshape) in a circuit of this size, for this key.
     ///
     /// # Panics
-    /// If it has room for fewer slots.
+    /// If the circuit has room for fewer slots than the table has.
     pub fn data(&self, size: Size, key: [Goldilocks; WORD]) -> Vec<Goldilocks> {
         let room = size.room();
         assert!(self.slots.len() <= room, "{} slots in a circuit of {room}", self.slots.len());
@@ -212,7 +213,7 @@ impl StorageTable {
             free.extend([ZERO; WORD - 1]);
             let is_zero = slot.value == [0; 32];
             free.push(Goldilocks::new(is_zero.into()));
-            // The words that are not computed: the value's fourth one is.
+            // The words that the circuit does not compute: all but the value's fourth one.
             let (_, mut elements) = slot.claim(self.address).elements();
             elements.resize(2 * STEP + VALUE_WORDS, ZERO);
             free.extend(&elements[..2 * STEP]);
@@ -245,7 +246,7 @@ fn value(slot: &Slot) -> Value {
     StorageTable::schema().value(&slot.cells()).unwrap_or_else(|e: RowError| unreachable!("a row of the schema: {e}"))
 }
 
-/// d of leaves at their positions, and the pairs that it is hashed from.
+/// d of leaves at their positions. Appends the operands of its hashes to `merges`.
 fn merge_rows(leaves: &[(u64, Digest)], merges: &mut Vec<[Digest; 2]>) -> Digest {
     if let [(_, leaf)] = leaves {
         return *leaf;

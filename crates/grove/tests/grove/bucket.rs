@@ -1,4 +1,4 @@
-//! Attacks on the bucket by setting values, in trees of height 8 with buckets of 4.
+//! Attacks on the bucket that set values directly, in trees of height 8 with buckets of 4.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const ONE: Goldilocks = Goldilocks::ONE;
 const ZERO: Goldilocks = Goldilocks::ZERO;
 
 const SIZE: Size = Size { height_max: 8, capacity: 4 };
-/// Slots 3, 5, 5 + 64, 200 and 201 are filled.
+/// The filled slots. 69 is 5 + 64.
 const FILLED: [u64; 5] = [3, 5, 69, 200, 201];
 
 fn value(x: u64) -> Value {
@@ -40,21 +40,21 @@ fn build() -> Circuit<Quadratic> {
     circuit::bucket(&parameters(SIZE), SIZE).finish()
 }
 
-/// What a prover chooses.
+/// The values that a prover chooses.
 #[derive(Clone)]
 struct Choice {
     root: Digest,
     canonical: Digest,
-    /// q.
+    /// q, the number of the node.
     number: Goldilocks,
     flags: Vec<Goldilocks>,
     slots: Vec<Slot>,
-    /// Both operands, and whether the hash counts.
+    /// Both operands, and the count of the hash.
     hashes: Vec<([Digest; 2], Goldilocks)>,
 }
 #[derive(Clone)]
 struct Slot {
-    /// Index, value, three zeros.
+    /// Index, value, then three zeros.
     leaf: [Goldilocks; 8],
     active: Goldilocks,
     siblings: Vec<Digest>,
@@ -76,7 +76,7 @@ impl Slot {
 }
 
 impl Choice {
-    /// Slots of these members, d their chain from the left: the shape is free.
+    /// Slots of these members, and as d their chain from the left: the shape of d is free.
     fn of(members: &[u64]) -> Self {
         let mut slots: Vec<Slot> = members.iter().map(|&index| Slot::of(index)).collect();
         slots.resize(SIZE.capacity, Slot::idle());
@@ -91,7 +91,7 @@ impl Choice {
         choice.digest_of(&members.iter().map(|&index| leaf(index)).collect::<Vec<_>>());
         choice
     }
-    /// d as the chain of these, from the left.
+    /// Sets d to the chain of these digests from the left.
     fn digest_of(&mut self, digests: &[Digest]) {
         self.hashes.clear();
         self.canonical = digests[1..].iter().fold(digests[0], |left, &right| {
@@ -136,7 +136,7 @@ fn honest_choices_are_accepted() {
     for members in [&[5][..], &[3, 5], &[3, 5, 69, 201]] {
         assert_eq!(Choice::of(members).faults(), [], "{members:?}");
     }
-    // What `witness` makes of a witness.
+    // The free data that `witness` computes from a witness.
     let vector = vector();
     let members = [3, 69, 200];
     let leaves = members.map(|index| LeafWitness {
@@ -156,7 +156,7 @@ fn honest_choices_are_accepted() {
 
 #[test]
 fn indices_rise() {
-    // One leaf in two slots, slots that fall, and a gap below an active slot.
+    // One leaf in two slots, falling slots, and a gap below an active slot.
     let mut twice = Choice::of(&[5]);
     twice.slots[1] = Slot::of(5);
     twice.digest_of(&[leaf(5), leaf(5)]);
@@ -167,7 +167,8 @@ fn indices_rise() {
     gap.refused("an active slot behind one that is not", 2);
 }
 
-/// The count of a root alone is any number. That a bucket has a leaf follows from the set, too: it is given a leaf more than hashes are active.
+/// Only the count of a root may be any number. The set also shows that a bucket has a leaf: the set is given one leaf
+/// more than there are active hashes.
 #[test]
 fn counts_are_bits_and_wires() {
     let circuit = build();
@@ -184,7 +185,7 @@ fn counts_are_bits_and_wires() {
 
 #[test]
 fn leaves_lie_at_their_indices() {
-    // A leaf that names 7, at position 3 of another tree.
+    // A leaf that names index 7, at position 3 of another tree.
     let mut vector = vector();
     let stray = leaf_digest(7, &value(3));
     let root = vector.siblings(3, 0, SIZE.height_max).unwrap();
@@ -197,7 +198,7 @@ fn leaves_lie_at_their_indices() {
     choice.slots[0] = Slot::new(7, value(3), root.clone());
     choice.digest_of(&[stray]);
     choice.refused("a leaf that names another index", 2);
-    // The same with the index in the tuple of the node alone: the wire says otherwise.
+    // The same with index 7 only in the tuple of the node: the wire has another value.
     let circuit = build();
     choice.slots[0] = Slot::new(3, value(3), root);
     let mut witness = fill(&circuit, &choice.free());
@@ -205,7 +206,7 @@ fn leaves_lie_at_their_indices() {
         (0..circuit.rows(Table::Tuple)).find(|&row| circuit.fixed(Table::Tuple, row)[tuple::TIMES] == -ONE).unwrap();
     witness.row_mut(circuit.tables(), Table::Tuple, which)[tuple::KEY] = Goldilocks::new(7);
     assert!(!witness.faults(&circuit).is_empty());
-    // A leaf that is not there, and one of another value.
+    // A missing leaf, and a leaf with another value.
     let mut choice = Choice::of(&[3, 5]);
     choice.slots[1] = Slot::new(6, value(6), vector.siblings(6, 0, SIZE.height_max).unwrap());
     choice.digest_of(&[leaf(3), leaf(6)]);
@@ -223,7 +224,7 @@ fn leaves_lie_at_their_indices() {
 #[test]
 fn what_is_behind_a_value_is_zero() {
     for limb in 5..8 {
-        // The attacker committed to such a leaf.
+        // The attacker committed to this leaf.
         let mut choice = Choice::of(&[3]);
         choice.slots[0].leaf[limb] = ONE;
         let stray = chained(&choice.slots[0].leaf);
@@ -232,7 +233,7 @@ fn what_is_behind_a_value_is_zero() {
             if 3 >> level & 1 == 1 { node_digest(sibling, &top) } else { node_digest(&top, sibling) }
         });
         choice.digest_of(&[stray]);
-        // The sum is not 0, hence not the wire that it is compared with.
+        // The sum is not 0, so it differs from the wire that it is compared with.
         choice.refused("a leaf with more behind its value", 2);
     }
 }
@@ -246,11 +247,11 @@ fn the_digest_is_of_the_active_leaves() {
     choice.refused("a leaf of d that is in no slot", 1);
     choice.digest_of(&[leaf(3), leaf(5), leaf(69), leaf(3)]);
     choice.refused("a leaf twice in d", 1);
-    // A slot that is not active, in d.
+    // An inactive slot in d.
     let mut choice = Choice::of(&[3, 5]);
     choice.slots[1].active = ZERO;
     choice.refused("a leaf of d whose slot is not active", 1);
-    // Half an active hash twice: its multiplicity would be right.
+    // The same active hash twice with half its count: the multiplicity of the sum would be right.
     let mut choice = Choice::of(&[3, 5]);
     let ([left, right], _) = choice.hashes[0];
     for hash in &mut choice.hashes[..2] {
@@ -258,15 +259,15 @@ fn the_digest_is_of_the_active_leaves() {
     }
     let faults = choice.refused("two halves of a hash", 6);
     assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Tuple, .. })));
-    // A hash counts more than once.
+    // A hash with a count above 1.
     choice.hashes[0].1 = Goldilocks::new(2);
     choice.hashes[1].1 = -ONE;
     choice.refused("hashes of other counts", 6);
-    // Any other d.
+    // A changed d.
     let mut choice = Choice::of(&[3, 5]);
     choice.canonical.0[2] += ONE;
     choice.refused("another d", 2);
-    // The shape of d is free: not an attack.
+    // Not an attack: the shape of d is free.
     let mut choice = Choice::of(&[3, 5]);
     choice.digest_of(&[leaf(5), leaf(3)]);
     assert_eq!(choice.faults(), []);
@@ -274,7 +275,7 @@ fn the_digest_is_of_the_active_leaves() {
 
 #[test]
 fn positions_are_those_of_nodes() {
-    // The root opened at another height, flags that rise again, flags that are no bits.
+    // The root opened at another height; flags that rise again; flags that are not bits.
     let mut choice = Choice::of(&[3, 5]);
     choice.flags[7] = ZERO;
     for slot in &mut choice.slots {
@@ -287,7 +288,7 @@ fn positions_are_those_of_nodes() {
     let mut choice = Choice::of(&[3, 5]);
     choice.flags[7] = Goldilocks::new(2);
     assert!(!choice.faults().is_empty());
-    // Flags 1 and -1: height 0, of size 0, so that a leaf at 5 would be in a bucket at 0. Nothing else is wrong.
+    // The flags 1 and -1 give height 0 and size 0, and would put a leaf at 5 into a bucket at 0. Everything else holds.
     let lone = |flags: &[Goldilocks], number: u64| {
         let mut choice = Choice::of(&[5]);
         choice.flags.fill(ZERO);
@@ -298,7 +299,7 @@ fn positions_are_those_of_nodes() {
     };
     let faults = lone(&[ONE, -ONE], 5).refused("a flag that is no bit", 1);
     assert!(matches!(faults[..], [Fault::Constraint { table: Table::Tuple, .. }]), "{faults:?}");
-    // Buckets of height 0 and 1.
+    // Buckets of height 0 and of height 1.
     assert_eq!(lone(&[], 5).faults(), []);
     let mut low = Choice::of(&[5]);
     low.flags[1..].fill(ZERO);
@@ -308,8 +309,8 @@ fn positions_are_those_of_nodes() {
     assert_eq!(low.faults(), []);
 }
 
-/// A bucket of height 1 whose one leaf, right or left, is where this number of the node puts it: number q has the leaves 2q and 2q + 1 of F. Path and
-/// root are right by hand, since no number below p has such a parent.
+/// A bucket of height 1 with one leaf, the right or the left child of the node with this number: node q has the leaves
+/// 2q and 2q + 1 in F. Path and root are computed by hand, because no number below p has such a parent.
 fn at_number(number: Goldilocks, right: bool) -> (Circuit<Quadratic>, Witness) {
     let mut choice = Choice::of(&[5]);
     choice.flags[1..].fill(ZERO);
@@ -317,7 +318,7 @@ fn at_number(number: Goldilocks, right: bool) -> (Circuit<Quadratic>, Witness) {
     let slot = &mut choice.slots[0];
     slot.leaf[0] = Goldilocks::new(2) * number + Goldilocks::new(right.into());
     let own = chained(&slot.leaf);
-    // The path that is filled in leads nowhere.
+    // The path of the free data leads nowhere.
     slot.siblings = vec![Digest::ZERO; 64];
     let sibling = leaf(200);
     let halves = if right { [sibling, own] } else { [own, sibling] };
@@ -347,7 +348,7 @@ fn at_number(number: Goldilocks, right: bool) -> (Circuit<Quadratic>, Witness) {
     (circuit, witness)
 }
 
-/// The digest of a leaf, whatever it has.
+/// The digest of a leaf, whatever its elements are.
 fn chained(leaf: &[Goldilocks; 8]) -> Digest {
     let mut state = [ZERO; 12];
     state[..8].copy_from_slice(leaf);
@@ -359,7 +360,8 @@ fn chained(leaf: &[Goldilocks; 8]) -> Digest {
 fn numbers_of_nodes_do_not_wrap() {
     let (circuit, witness) = at_number(Goldilocks::new(3), true);
     assert_eq!(witness.faults(&circuit), []);
-    // Node -1 has the leaves p - 2 and p - 1; 1/2 has 1 and 2; 128 is the first beyond the class.
+    // Node -1 has the leaves p - 2 and p - 1; node 1/2 has the leaves 1 and 2; node 128 is the first one beyond the
+    // class.
     for (number, right, wrong) in [
         (-ONE, true, 1),
         (-ONE, false, 1),
@@ -390,7 +392,7 @@ fn every_column_of_rows_in_use_counts() {
             }
         }
     }
-    // Node rows: those in use, and the first that is not.
+    // The node rows in use, and the first one that is not in use.
     let rows = (0..circuit.rows(Table::Permutation))
         .filter(|&row| circuit.fixed(Table::Permutation, row)[permutation::INNER] == ONE);
     let rows: Vec<usize> = rows.collect();

@@ -1,4 +1,4 @@
-//! The laws of a backend, and what is pinned.
+//! The laws of a backend, and the pinned sizes and keys.
 
 use evergrove_commit::RecursionBackend;
 use evergrove_grove::circuit::{self, Family, Size, blocks};
@@ -12,7 +12,7 @@ use evergrove_verifier::soundness::{self, SoundnessBits};
 use evergrove_verifier::tables::Table;
 use evergrove_verifier::{HeightClass, Profile};
 
-/// Buckets, merges, false witnesses, foreign statements and bytes.
+/// Covers buckets, merges, false witnesses, foreign statements and foreign bytes.
 #[test]
 fn the_laws_hold() {
     for (profile, class) in [(Profile::Grove100, HeightClass::H27), (Profile::Grove128, HeightClass::H40)] {
@@ -28,7 +28,7 @@ fn the_laws_hold_of_the_other_circuits() {
     }
 }
 
-/// Leaders know verifiers, workers provers: they must have one key.
+/// Leaders build verifiers and workers build provers, so both must have the same key.
 #[test]
 fn provers_and_verifiers_have_one_key() {
     for profile in Profile::GROVE {
@@ -40,7 +40,7 @@ fn provers_and_verifiers_have_one_key() {
     }
 }
 
-/// The size of the circuits is what the search finds.
+/// The size of the circuits is the one that the search finds.
 fn found<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -> Parameters<K> {
     let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
     let parameters =
@@ -53,7 +53,7 @@ fn found<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -
     parameters
 }
 
-/// Rows of bucket and merge by table, committed and fixed elements, log2 of the places on the bus.
+/// Rows of bucket and merge per table; committed and fixed elements; log2 of the places on the bus.
 fn counts<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -> [Vec<usize>; 3] {
     let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
     let parameters = found::<K>(rounds, profile, class);
@@ -63,7 +63,7 @@ fn counts<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) 
     [bucket, merge, vec![layout.committed().elements(), layout.fixed().elements(), layout.bus_variables()]]
 }
 
-/// `docs/math/circuits.md` has these.
+/// `docs/math/circuits.md` lists these numbers.
 #[test]
 fn the_circuits_have_these_rows() {
     let all = [HeightClass::H27, HeightClass::H40].map(|class| {
@@ -76,7 +76,7 @@ fn the_circuits_have_these_rows() {
     assert_eq!(text, include_str!("rows.txt").trim_end());
 }
 
-/// Bits as they are shown.
+/// Bits, rounded down to one decimal as they are printed.
 fn least(terms: impl IntoIterator<Item = f64>) -> f64 {
     (terms.into_iter().fold(128.0, f64::min) * 10.0).floor() / 10.0
 }

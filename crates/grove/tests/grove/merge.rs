@@ -1,4 +1,5 @@
-//! Attacks on the merge by setting values, in trees of height 8. Its children are proven by a circuit that says anything.
+//! Attacks on the merge that set values directly, in trees of height 8. A circuit that states anything proves the
+//! children.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -28,7 +29,7 @@ struct World {
     key: Key<Quadratic>,
 }
 
-/// A circuit about no proof that says four words of the prover's choice, and the merge.
+/// The merge, and a circuit without child proofs that states any four words.
 static WORLD: LazyLock<World> = LazyLock::new(|| {
     let parameters = parameters(SIZE);
     let blocks = parameters.layout().blocks();
@@ -49,7 +50,7 @@ fn statement(x: u64, height: u8, base: u64) -> Statement {
     Statement { root: digest(x), canonical: digest(x + 50), height, base }
 }
 
-/// The free data of proofs of these, and what is left of their claims. Proofs are made once.
+/// The free data of proofs of these statements and of the claim that theirs reduce to. Each statement is proven once.
 fn children(statements: &[Statement; 2]) -> Vec<Goldilocks> {
     static MADE: Mutex<Vec<(Statement, Proof<Quadratic>)>> = Mutex::new(Vec::new());
     let World { circuits, key } = &*WORLD;
@@ -71,12 +72,12 @@ fn children(statements: &[Statement; 2]) -> Vec<Goldilocks> {
     children_data(key, &proofs.each_ref()).unwrap().0
 }
 
-/// What a prover chooses. `statements` are what the children's proofs are of.
+/// The values that a prover chooses. The children's proofs are about `statements`.
 #[derive(Clone)]
 struct Choice {
     root: Digest,
     key: [Goldilocks; 4],
-    /// q of the node, and that of the children's parent.
+    /// q of the node, and the number of the children's parent.
     numbers: [Goldilocks; 2],
     flags: Vec<Goldilocks>,
     statements: [Statement; 2],
@@ -88,7 +89,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// Children of height 2, numbers 4 and 5, below the node of height 5 at 0.
+    /// Children of height 2 with numbers 4 and 5, below the node of height 5 at position 0.
     fn honest() -> Self {
         let siblings = vec![digest(7), digest(8)];
         Self::of([statement(1, 2, 16), statement(2, 2, 20)], [ZERO, Goldilocks::new(2)], 5, siblings)
@@ -136,7 +137,7 @@ impl Choice {
 fn an_honest_merge_is_accepted() {
     let choice = Choice::honest();
     assert_eq!(choice.faults(), []);
-    // What `witness` makes of a witness.
+    // The free data that `witness` computes from a witness.
     let canonical = node_digest(&choice.canonicals[0], &choice.canonicals[1]);
     let statement = Statement { root: choice.root, canonical, height: 5, base: 0 };
     let witness = MergeWitness { statement, siblings: choice.siblings.clone() };
@@ -154,12 +155,12 @@ fn children_are_siblings() {
     assert!(!swapped.faults().is_empty(), "the proofs are swapped");
     let swapped = Choice::of([right, left], [ZERO, Goldilocks::new(2)], 5, vec![digest(7), digest(8)]);
     assert!(!swapped.faults().is_empty(), "children are swapped");
-    // Numbers 5 and 6: their parent would have the number 5/2. All else is right.
+    // Children 5 and 6, whose parent would have the number 5/2. Everything else holds.
     let number = Goldilocks::new(5) * Goldilocks::half();
     let cousins = Choice::of([statement(1, 2, 20), statement(2, 2, 24)], [number; 2], 3, vec![]);
     let faults = cousins.refused("children that are no siblings", 2);
     assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. })), "{faults:?}");
-    // Beyond the class: 64 and 65 of height 2 are at 256.
+    // Beyond the class: children 64 and 65 of height 2 start at 256.
     let number = Goldilocks::new(32);
     let beyond = Choice::of([statement(1, 2, 256), statement(2, 2, 260)], [number; 2], 3, vec![]);
     let faults = beyond.refused("children beyond the class", 1);
@@ -170,14 +171,15 @@ fn children_are_siblings() {
 fn heights_are_those_of_nodes() {
     let unequal = Choice { statements: [statement(1, 2, 16), statement(2, 1, 20)], ..Choice::honest() };
     assert!(!unequal.faults().is_empty(), "children of other heights");
-    // A merge that does not rise: the parent is the root, and both are of height 2. No node has a path that would help.
+    // A merge that does not rise: the parent is the root, and the node has the height of the children, 2. No path would
+    // make this hold.
     let level = Choice::of([statement(1, 2, 16), statement(2, 2, 20)], [Goldilocks::new(2); 2], 2, vec![]);
     let circuit = &WORLD.circuits[1];
     let mut columns = Choice { siblings: vec![Digest::ZERO; 61], ..level }.columns();
     for row in 0..circuit.rows(Table::Permutation) {
         if circuit.fixed(Table::Permutation, row)[permutation::INNER] == ONE {
             let row = columns.row_mut(circuit.tables(), Table::Permutation, row);
-            // Paths of the children's trees stay.
+            // Keep the paths of the children's trees.
             if row[permutation::LEVEL].as_u64() < 2 << 20 {
                 row[permutation::INDEX..].fill(ZERO);
             }
@@ -185,10 +187,10 @@ fn heights_are_those_of_nodes() {
     }
     let faults = refused("a merge that does not rise", circuit, &columns, 1);
     assert!(matches!(faults[..], [Fault::Tuple { .. }]));
-    // Children of height 0, and a parent that is the root.
+    // Children of height 0, whose parent is the root.
     let lowest = Choice::of([statement(1, 0, 4), statement(2, 0, 5)], [Goldilocks::new(2); 2], 1, vec![]);
     assert_eq!(lowest.faults(), []);
-    // One that says it is lower or higher.
+    // A merge that states a lower or a higher node.
     for height in [4, 6] {
         let mut choice = Choice::honest();
         for (level, flag) in choice.flags.iter_mut().enumerate() {

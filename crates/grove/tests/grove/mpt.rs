@@ -1,4 +1,5 @@
-//! Claims about Ethereum's state as circuits: true ones over tries of every form, and attacks that set values.
+//! Claims about Ethereum's state as circuits: true claims over tries of every form, and attacks that set values
+//! directly.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -18,10 +19,10 @@ use evergrove_verifier::tables::{Tables, bits, query};
 
 use crate::common::cases;
 
-/// A key: what the circuit says of it is nothing.
+/// A key; the circuit does not constrain it.
 pub(crate) const KEY: [Goldilocks; 4] = [Goldilocks::ONE; 4];
 
-/// A state: accounts with their slots, and all nodes.
+/// A state: its accounts with their slots, and all nodes.
 pub(crate) struct World {
     pub(crate) root: Hash,
     pub(crate) nodes: HashMap<Hash, Vec<u8>>,
@@ -41,11 +42,11 @@ pub(crate) fn word(x: u64) -> Word {
 }
 
 impl World {
-    /// Accounts with so many slots each.
+    /// A state with accounts that have this many slots each.
     fn new(slots: &[u64]) -> Self {
         Self::with(slots, None)
     }
-    /// One of the accounts may have 1 more as its balance.
+    /// A state; the balance of account `richer` is larger by 1.
     pub(crate) fn with(slots: &[u64], richer: Option<usize>) -> Self {
         let mut state = Trie::empty(Keys::Hashed);
         let (mut nodes, mut accounts) = (HashMap::new(), HashMap::new());
@@ -92,7 +93,7 @@ impl World {
         }
         Self { root, nodes, accounts }
     }
-    /// What is true of an account.
+    /// The true claim about an account.
     fn account(&self, i: u64) -> Claim {
         let address = address(i);
         match self.accounts.get(&address) {
@@ -100,7 +101,7 @@ impl World {
             None => Claim::AbsentAccount { address },
         }
     }
-    /// What is true of a slot.
+    /// The true claim about a slot.
     pub(crate) fn slot(&self, i: u64, slot: u64) -> Claim {
         let (address, slot) = (address(i), word(slot));
         let values = self.accounts.get(&address).map(|(_, values)| values);
@@ -171,7 +172,7 @@ fn slots_that_are_not_used_hold() {
     holds(world, &[world.slot(50, 1)], 0);
 }
 
-/// One account: the root is a leaf. Two: a branch or an extension.
+/// With one account the root is a leaf; with two it is a branch or an extension.
 #[test]
 fn small_states() {
     for (slots, claims) in [(&[1][..], [0, 1]), (&[0, 0], [1, 3]), (&[0; 5], [4, 9])] {
@@ -179,12 +180,12 @@ fn small_states() {
         let claims: Vec<Claim> = claims.into_iter().flat_map(|i| [world.account(i), world.slot(i, 0)]).collect();
         holds(&world, &claims, 0);
     }
-    // No accounts: the root of the empty trie.
+    // Without accounts the root is that of the empty trie.
     let world = World { root: keccak_256(&[0x80]), nodes: HashMap::new(), accounts: HashMap::new() };
     holds(&world, &[world.account(0), world.slot(1, 1)], 1);
 }
 
-/// Keys that share their first nibbles, found by search: embedded leaves, extensions.
+/// Keys that share their first nibbles, found by search, give embedded leaves and extensions.
 #[test]
 fn embedded_leaves_and_extensions() {
     // Two slots whose hashes share eight nibbles, with values of one byte: their leaves have 31 bytes.
@@ -211,7 +212,7 @@ fn embedded_leaves_and_extensions() {
     for slot in [first, second, 1, 4, 5] {
         let proof = storage.proof(&keccak_256(&word(slot))).unwrap();
         if slot == first {
-            // The last node that has a hash is a branch.
+            // The last hashed node is a branch.
             let mut items = rlp::Reader::new(proof[proof.len() - 1]).list().unwrap();
             assert_eq!((0..17).filter(|_| items.item().is_ok()).count(), 17);
         }
@@ -251,12 +252,12 @@ fn false_claims_and_missing_nodes_are_named() {
     assert_eq!(few, "1 branches are more than the 0 of the circuit: prove fewer claims at once");
 }
 
-/// A circuit with the free data of true claims, and where slots begin in it.
+/// A circuit with the free data of true claims, and the offsets of its slots.
 struct Attack {
     circuit: Circuit<Quadratic>,
     free: Vec<Goldilocks>,
     size: Size,
-    /// One of so many changes is tried.
+    /// Only one change in this many is tried.
     every: usize,
     seen: Cell<usize>,
 }
@@ -303,12 +304,12 @@ impl Attack {
     fn holds(&self, free: &[Goldilocks]) -> bool {
         self.circuit.witness(free).unwrap().faults(&self.circuit).is_empty()
     }
-    /// Whether it is the turn of the next change.
+    /// True if the next change is to be tried.
     fn turn(&self) -> bool {
         self.seen.set(self.seen.get() + 1);
         self.seen.get().is_multiple_of(self.every)
     }
-    /// Changes elements, and demands that it is refused.
+    /// Changes elements, and demands that the circuit refuses them.
     fn refused(&self, what: &str, changes: &[(usize, u64)]) {
         if !self.turn() {
             return;
@@ -320,13 +321,13 @@ impl Attack {
         }
         assert!(!self.holds(&free), "{what}");
     }
-    /// Adds 1, and demands that it is refused.
+    /// Adds 1 to an element, and demands that the circuit refuses it.
     fn counts(&self, what: &str, at: usize) {
         self.refused(what, &[(at, (self.free[at] + Goldilocks::ONE).as_u64())]);
     }
 }
 
-/// Offsets in the free data of `present` and `absent`, from the former's first element on.
+/// Offsets in the free data of `present` and `absent`, from the first element of `present` on.
 mod end {
     pub(super) const FROM: usize = 0;
     pub(super) const VALUE: usize = 1;
@@ -343,7 +344,7 @@ mod end {
     pub(super) const LEN: usize = 22;
 }
 
-/// Claims of each kind, with an absence by nothing, by another path, and in an empty trie.
+/// Claims of each kind. Absences end at an empty child, at another path, and in an empty trie.
 fn attacked(every: usize) -> (Attack, Vec<Claim>) {
     let world = &*WORLD;
     let claims = vec![
@@ -371,7 +372,7 @@ fn the_statement_counts() {
     for at in 0..24 {
         attack.counts("the root's edge", attack.root() + at);
     }
-    // The key is the prover's: whoever verifies says which.
+    // The prover may choose the key: the verifier decides which key it accepts.
     let mut free = attack.free.clone();
     free[8] += Goldilocks::ONE;
     assert!(attack.holds(&free));
@@ -480,7 +481,7 @@ fn claims_are_what_is_there(every: usize) {
             }
         }
     }
-    // How claims end.
+    // The ends of the claims' paths.
     let ends = (0..attack.size.accounts).map(|i| (attack.account(i) + 20, attack.account(i) + 1));
     let ends = ends.chain((0..attack.size.slots).map(|i| (attack.slot(i) + 29, attack.slot(i) + 1)));
     for (at, present) in ends {
@@ -520,7 +521,7 @@ fn claims_are_what_is_there(every: usize) {
     assert!(seen.iter().all(|&count| count > 0), "{seen:?}: {claims:?}");
 }
 
-/// True evidence for one key in the slot of another.
+/// True evidence for one key, in the slot of another key.
 fn evidence_is_of_its_key(every: usize) {
     let (attack, _) = attacked(every);
     let copy = |what: &str, from: usize, to: usize, len: usize| {
@@ -571,14 +572,15 @@ fn every_change() {
     evidence_is_of_its_key(1);
 }
 
-/// Roots of every form, changed in one place or two: the circuit accepts what the native walk does, and nothing else.
+/// Roots of every form, changed in one or two places: the circuit accepts exactly the claims that the native walk
+/// accepts.
 fn mutated_roots(cases: u64) {
     let mut random = 1_u64;
     let mut next = |below: u64| {
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (random >> 33) % below
     };
-    // A leaf, a branch, an extension above one.
+    // A leaf, a branch, and an extension above a branch.
     let extension = (0..).map(|i| {
         let key = |j: u64| keccak_256(&address(j))[0] >> 4;
         (i, key(i) == key(i + 1))
@@ -603,7 +605,7 @@ fn mutated_roots(cases: u64) {
         let mut node = world.nodes[&world.root].clone();
         let blocks = node.len() / 136 + 1;
         for _ in 0..1 + next(2) {
-            // Headers more often than hashes.
+            // Change headers more often than hashes.
             let at = if next(2) == 0 { next(node.len().min(6) as u64) } else { next(node.len() as u64) } as usize;
             match next(8) {
                 0 => node[at] = node[at].wrapping_add(1),
@@ -636,7 +638,7 @@ fn mutated_roots(cases: u64) {
             accepted += 1;
             continue;
         }
-        // The same places, whatever they are now, and the hash of what is there.
+        // The same places with their new bytes, and the hash of these.
         let mut free = attack.free.clone();
         node.push(1);
         node.resize(136 * blocks, 0);
@@ -676,12 +678,12 @@ fn many_mutated_roots_are_read_as_natively() {
     mutated_roots(cases(5_000));
 }
 
-/// A prover may say that a child is a hash and a node in its parent at once: it does not count twice.
+/// A prover may state that a child is both a hash and an embedded node. The child does not count twice.
 #[test]
 fn a_branch_has_two_children() {
     let absent = (0..).map(|i| address(90 + i)).find(|address| keccak_256(address)[0] >> 4 != 3).unwrap();
     let claims = [Claim::AbsentAccount { address: absent }];
-    // A root with one child, a hash of nothing.
+    // A root with one child, whose hash has no known node.
     let mut node = vec![0xf1];
     for nibble in 0..17 {
         if nibble == 3 {
@@ -696,7 +698,7 @@ fn a_branch_has_two_children() {
     let circuit = circuit(witness.size());
     let free = witness.data(witness.size(), KEY).unwrap();
     assert!(!circuit.witness(&free).unwrap().faults(&circuit).is_empty());
-    // The two bits of a child are choices that follow each other, and its length comes next.
+    // The two bits of a child are consecutive choices, and its length comes next.
     let rows: Vec<u32> = circuit.choices().collect();
     let triples = rows.windows(3).filter(|rows| rows[1] == rows[0] + 1 && rows[2] == rows[0] + 2);
     let mut tried = 0;
@@ -713,7 +715,7 @@ fn a_branch_has_two_children() {
     );
 }
 
-/// Bytes that name a circuit whose key would be too large, or no circuit.
+/// Bytes that name a circuit whose key would be too large, or that name no circuit.
 #[test]
 fn sizes_of_files_are_bounded() {
     let of = |size: Size| StateProof {

@@ -1,4 +1,4 @@
-//! Attacks on pieces, plans and batches: by setting values, by claims and tries of odd forms, by hostile bytes.
+//! Attacks on pieces, plans and batches: values set directly, claims and tries of unusual forms, hostile bytes.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ fn edge_list(elements: &[Goldilocks]) -> Digest {
     Digest(state)
 }
 
-/// An own edge of a piece whose d counts the claims below one open edge twice, beside roots whose lanes are no nibbles.
+/// An edge of a piece whose d counts the claims below one open edge twice, next to roots whose lanes are not nibbles.
 #[test]
 fn an_open_edge_twice_around_the_field() {
     let world = &*WORLD;
@@ -61,7 +61,7 @@ fn an_open_edge_twice_around_the_field() {
         let merges = free.len() - behind;
         let root_pairs = merges + 10 * merges_len;
         let open_pairs = root_pairs + 9 * (size.roots - 1);
-        // The last open edge of the piece: of storage.
+        // The last open edge of the piece, which is one of storage.
         let last = first + OPEN * (own.opens - 1);
         let open: Vec<Goldilocks> = free[last..last + OPEN].to_vec();
         let edge: Vec<Goldilocks> = open[11..35].to_vec();
@@ -76,7 +76,7 @@ fn an_open_edge_twice_around_the_field() {
         let mut at = begin;
         let mut lists: Vec<Digest> = (0..own.opens).map(|i| edge_list(&free[first + OPEN * i + 11..][..24])).collect();
         let mut shown: Vec<Digest> = Vec::new();
-        // d of the root that it is below counts it twice.
+        // d of the root above the edge counts it twice.
         let root = open[5].as_u64() as usize;
         let d: [Goldilocks; 4] = free[root_at(root) + 20..][..4].try_into().unwrap();
         let of_open: [Goldilocks; 4] = edge[20..].try_into().unwrap();
@@ -169,7 +169,7 @@ fn string(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A trie with one key that is gone to: branches at these depths, extensions between, a leaf behind them.
+/// A trie with one key whose path is walked: branches at these depths, extensions between them, a leaf at the end.
 fn deep(key: &Hash, value: &[u8], branches: &[usize], nodes: &mut HashMap<Hash, Vec<u8>>) -> Hash {
     let key = nibbles(key);
     let last = branches.last().map_or(0, |last| last + 1);
@@ -213,7 +213,7 @@ fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], siz
     }
 }
 
-/// Tries with branches at these depths, with edges opened at every depth.
+/// Tries with branches at these depths; their edges are opened at every depth.
 fn deep_tries(forms: impl IntoIterator<Item = Vec<usize>>) {
     let size =
         Size { blocks: 4, branches: 3, paths: 4, accounts: 3, slots: 4, roots: 3, opens: 3, entries: 0, steps: 0 };
@@ -226,7 +226,7 @@ fn deep_tries(forms: impl IntoIterator<Item = Vec<usize>>) {
             let account = Account { nonce: 1, balance: word(9), storage_root, code_hash: [1; 32] };
             let own = address(0);
             let root = deep(&keccak_256(&own), &account.rlp(), &form, &mut nodes);
-            // Absent: keys with another first nibble.
+            // Absent keys: those with another first nibble.
             let free = |key: &Hash, of: &Hash| key[0] >> 4 != of[0] >> 4 && key[0] >> 4 != (of[0] >> 4 ^ 1);
             let absent = (1..).map(address).find(|a| free(&keccak_256(a), &keccak_256(&own))).unwrap();
             let zero = (2..).map(word).find(|a| free(&keccak_256(a), &keccak_256(&word(1)))).unwrap();
@@ -262,7 +262,7 @@ fn the_deepest_tries_hold() {
     ]);
 }
 
-/// Random claims and sizes.
+/// Random claims and random sizes.
 #[test]
 fn random_plans() {
     let world = &*WORLD;
@@ -338,7 +338,7 @@ fn random_plans() {
     assert!(planned > 20 && crowded > 20 && full > 4, "{planned} {crowded} {full}");
 }
 
-/// Claims that end at one node: one piece has room for them, but not one of the size that is chosen.
+/// Claims that end at one node: a piece has room for them, but not a piece of the chosen size.
 #[test]
 fn crowded_sizes() {
     let account = Account { nonce: 1, balance: word(9), storage_root: EMPTY_ROOT, code_hash: [1; 32] };
@@ -352,7 +352,7 @@ fn crowded_sizes() {
     assert!(Plan::new(&whole, &claims, size, None).is_ok());
 }
 
-/// Sizes at the bounds: a circuit is made, or not, and the proof refused.
+/// Sizes at the bounds: either a circuit is built and the proof is refused, or no circuit is built.
 #[test]
 fn hostile_sizes() {
     let least =
@@ -369,7 +369,7 @@ fn hostile_sizes() {
     }
 }
 
-/// Proofs of an earlier batch are not believed.
+/// Proofs of an earlier batch are verified before they are reused.
 #[test]
 fn a_batch_of_no_proofs() {
     let world = &*WORLD;
@@ -389,7 +389,7 @@ fn a_batch_of_no_proofs() {
     let again = Prepared::new(&Roots::of_state(world.root), &find, &claims, (size, None), Some(&batch)).unwrap();
     assert_eq!(again.new_proofs(), [0, 0]);
     let result = again.prove(&prover, &find, &mut |_| ());
-    // They are made again.
+    // The proofs are made again.
     let proof = result.unwrap().proof().unwrap();
     prover
         .verifier()
@@ -397,7 +397,8 @@ fn a_batch_of_no_proofs() {
         .unwrap();
 }
 
-/// A branch below an extension fits a piece, but not with the extension: what is below it is left open.
+/// A branch below an extension fits into a piece, but not together with the extension. The edges below the branch are
+/// left open.
 #[test]
 fn an_extension_above_a_full_piece() {
     let mut nodes = HashMap::new();
@@ -414,14 +415,14 @@ fn an_extension_above_a_full_piece() {
     }
 }
 
-/// A file of empty nodes takes many times its bytes.
+/// A file of empty nodes takes many times its length in memory.
 #[test]
 fn a_batch_of_empty_nodes() {
     let mut bytes = b"EVGB\x03\0".to_vec();
     for count in [1_u32, 0, 0, 1, 0, 1, 0, 0, 0] {
         bytes.extend(count.to_le_bytes());
     }
-    // No cut, and a root.
+    // No cut, and one root.
     bytes.extend([255, 1, 1]);
     bytes.extend([7; 32]);
     bytes.extend(0_u32.to_le_bytes());
@@ -454,7 +455,8 @@ fn ordered(trie: u64, key: &Hash) -> [Goldilocks; 6] {
     all
 }
 
-/// The storage of an account is left open, at its root: true, unless a slot of it is claimed beside it, or the account is foreign or absent.
+/// The storage of an account is left open at its root. That is true, unless a slot of the storage is claimed beside it,
+/// or the account is foreign or absent.
 #[test]
 fn a_slot_beside_its_open_storage() {
     let world = &*WORLD;
@@ -539,7 +541,7 @@ fn a_slot_beside_its_open_storage() {
                 free[..4].copy_from_slice(&shown.0);
                 free[4..8].copy_from_slice(&edge_list(&edge).0);
                 if foreign {
-                    // Its leaf is looked for no more, and its storage hangs at nothing.
+                    // The account's leaf is no longer looked up, and nothing offers the root of its storage.
                     let account =
                         root + 26 + 22 * size.branches + 23 * size.paths + 74 * (trie as usize - first_account);
                     free[account + 1] = ZERO;
@@ -554,7 +556,7 @@ fn a_slot_beside_its_open_storage() {
     }
 }
 
-/// Roots of one piece whose digests, with their trees, are exchanged.
+/// The digests of two roots of one piece are exchanged, together with their trees.
 #[test]
 fn digests_of_roots_are_their_own() {
     let world = &*WORLD;

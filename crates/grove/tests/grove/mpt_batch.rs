@@ -1,4 +1,5 @@
-//! Claims about Ethereum's state in several pieces: plans, open edges, joins, and proofs that a new state leaves as they are.
+//! Claims about Ethereum's state in several pieces: plans, open edges, joins, and proofs that a new state leaves
+//! unchanged.
 
 use std::collections::HashSet;
 
@@ -32,7 +33,7 @@ fn witness(world: &World, plan: &Plan, piece: usize) -> Witness {
     plan.witness(piece, &|hash| world.nodes.get(hash).map(Vec::as_slice)).unwrap()
 }
 
-/// Whether every piece of a plan holds. Their edges: those of the state, those of storage.
+/// Checks that every piece of a plan holds. Returns the number of edges in the state's trie and in storage.
 fn pieces_hold(world: &World, claims: &[Claim], size: Size, cut: Option<u8>) -> [usize; 2] {
     let plan = plan(world, claims, size, cut);
     let circuit = circuit(size);
@@ -72,7 +73,7 @@ fn pieces_of_every_kind_hold() {
     let [state, _] = pieces_hold(world, &claims, SMALL, Some(1));
     assert!(state > 3, "{state}");
     pieces_hold(world, &claims[..3], SMALL, Some(2));
-    // Accounts that are there for their slots alone.
+    // Accounts that are only there because of their slots.
     let [_, storage] = pieces_hold(world, &storage(), TINY, None);
     assert!(storage > 1);
     let crowd: Vec<Claim> = (0..9).map(|slot| world.slot(0, slot)).collect();
@@ -120,7 +121,7 @@ impl Open {
     }
 }
 
-/// Elements of open edges and roots count: one of so many is changed.
+/// Changing any element of open edges and roots is refused. One change in `every` is tried.
 fn open_edges_and_roots_count(every: usize) {
     let mut seen = 0;
     let mut turn = || {
@@ -137,7 +138,7 @@ fn open_edges_and_roots_count(every: usize) {
             }
         }
         for at in 0..25 {
-            // An edge of the state's own trie has no account, so this element is not used.
+            // An edge of the state's trie has no account, so this element is unused.
             if (at < 24 || storage) && turn() {
                 attack.counts("a root", attack.roots + at);
             }
@@ -150,7 +151,7 @@ fn open_edges_and_roots_count(every: usize) {
             attack.counts("an open edge", open + at);
         }
         attack.refused("an open edge less", &[(open, Goldilocks::ZERO)]);
-        // Another one in its place: claims below it would count twice.
+        // A copy of another open edge: claims below that edge would count twice.
         for &other in attack.opens.iter().filter(|&&other| other != open) {
             let copied: Vec<_> = (0..Open::OPEN).map(|at| (open + at, attack.free[other + at])).collect();
             attack.refused("an open edge twice", &copied);
@@ -169,7 +170,7 @@ fn every_element_counts() {
     open_edges_and_roots_count(1);
 }
 
-/// A claim of a piece that is below an edge, too, which the piece leaves open: all is as it should be, but for the order.
+/// A claim of a piece that is also below an edge that the piece leaves open. Everything holds except the order.
 #[test]
 fn no_claim_counts_twice() {
     let (world, claims) = (&*WORLD, WORLD.claims());
@@ -180,7 +181,8 @@ fn no_claim_counts_twice() {
     let mut tried = 0;
     for &below in &plan.pieces[top].below {
         let lower = &plan.pieces[below];
-        // A slot behind its account: not the first claim of an edge, by whose key that has its place in the tree.
+        // A slot after its account, so that it is not the first claim of an edge: the key of the first claim decides
+        // the edge's place in the tree.
         let first = |of| {
             lower.claims.iter().any(|(_, claim)| matches!(claim, Claim::Account { address, .. } if *address == of))
         };
@@ -232,12 +234,12 @@ fn a_batch_is_updated() {
     for kind in [Kind::Piece, Kind::Pieces, Kind::Joins].into_iter().filter(|kind| *kind != proof.kind) {
         assert!(verifier.verify(kind, &proof.proof, &[(Tag::State, world.root, digest)]).is_err());
     }
-    // A proof of a part is none of the whole; an upper piece alone leaves edges open.
+    // A proof of a part is not a proof of the whole, and the topmost piece alone leaves edges open.
     for part in &batch.proofs[..batch.proofs.len() - 1] {
         verifier.check(part).unwrap();
         assert!(verifier.verify(part.kind, &part.bytes, &[(Tag::State, world.root, digest)]).is_err());
     }
-    // Joins of what does not fit.
+    // Joins of proofs that do not fit together.
     let of = |kind: Kind| batch.proofs.iter().filter(move |proof| proof.kind == kind);
     let open = of(Kind::Piece).find(|proof| proof.lists[1] != Digest::ZERO).unwrap();
     let closed = of(Kind::Piece).find(|proof| proof.lists[1] == Digest::ZERO && proof.lists[0] != open.lists[1]);
@@ -247,18 +249,18 @@ fn a_batch_is_updated() {
         assert!(prover.join(of, as_join).is_err());
     }
     assert!(prover.join([open, join], Join::Alone).unwrap_err().to_string().contains("a join of a piece with a join"));
-    // A claim about other fixed columns of pieces, with all that is as it was.
+    // A claim about other fixed columns of pieces; everything else is unchanged.
     for at in [0, 8, proof.proof.len() / 2] {
         let mut bytes = proof.proof.clone();
         bytes[at] ^= 1;
         assert!(verifier.verify(proof.kind, &bytes, &[(Tag::State, world.root, digest)]).is_err(), "{at}");
     }
 
-    // The same state again: nothing is new.
+    // The same state again: nothing has to be proven.
     let again = Prepared::new(&Roots::of_state(world.root), &nodes, &claims, options, Some(&batch)).unwrap();
     assert_eq!(again.new_proofs(), [0, 0]);
     assert_eq!(again.prove(&prover, &nodes, &mut |_| ()).unwrap(), batch);
-    // One account has another balance: the piece of its leaf, the top, and joins above them.
+    // One account has another balance: its leaf's piece, the topmost piece, and the joins above them are new.
     let changed = World::with(&[0, 1, 30, 2, 5, 0, 1], Some(4));
     let nodes = |hash: &[u8; 32]| changed.nodes.get(hash).map(Vec::as_slice);
     let claims = changed.claims();
@@ -269,13 +271,14 @@ fn a_batch_is_updated() {
     let proof = updated.proof().unwrap();
     let digest = canonical_digest(&claims).unwrap();
     verifier.verify(proof.kind, &proof.proof, &[(Tag::State, changed.root, digest)]).unwrap();
-    // From nothing the statements are the same.
+    // A plan without earlier proofs has the same statements.
     let from_nothing = Prepared::new(&Roots::of_state(changed.root), &nodes, &claims, options, None).unwrap();
     assert_eq!(from_nothing.all_proofs().iter().sum::<usize>(), updated.proofs.len());
     assert!(verifier.verify(proof.kind, &proof.proof, &[(Tag::State, world.root, digest)]).is_err());
 }
 
-/// A state in which little has changed: one piece above what the earlier proof shows, and two joins. The next one is above the same earlier proof.
+/// A state with few changes: one piece above what the earlier proof shows, and two joins. The next state is proven
+/// above the same earlier proof.
 #[test]
 fn a_batch_is_updated_above_an_earlier_proof() {
     const ACCOUNTS: [u64; 16] = [0, 1, 9, 2, 5, 0, 1, 3, 0, 0, 2, 1, 0, 4, 0, 0];
@@ -301,7 +304,7 @@ fn a_batch_is_updated_above_an_earlier_proof() {
         assert_eq!(batch.proofs.len(), all.iter().sum::<usize>());
         earlier = Some(batch);
     }
-    // Edges in the file that no proof shows, and a proof that does not hold: all is proven from nothing.
+    // Edges in the file that no proof shows, and a proof that does not hold: everything is proven again.
     let world = World::with(&ACCOUNTS, Some(2));
     let nodes = |hash: &[u8; 32]| world.nodes.get(hash).map(Vec::as_slice);
     let claims = world.claims();

@@ -1,4 +1,4 @@
-//! Real data: pieces hold for all claims that follow from the files of the folder that `EVERGROVE_TESTDATA` names.
+//! Real data: pieces hold for all claims that follow from the files in the folder `EVERGROVE_TESTDATA`.
 
 use evergrove_ethereum::input::{check_entries, check_proofs, read_claims, read_entries, read_header, read_proofs};
 use evergrove_ethereum::{Keys, Nodes, Trie, Tries};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::mpt::{KEY, circuit};
 
-/// A file of real data, if the folder is named.
+/// A file of real data; `None` if the folder is not named.
 fn file(name: &str) -> Option<Value> {
     let Some(dir) = std::env::var_os("EVERGROVE_TESTDATA") else {
         evergrove_testkit::not_tested("ETH", "EVERGROVE_TESTDATA is not set");
@@ -29,7 +29,7 @@ fn bytes(value: &Value) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Bytes with zeros before them.
+/// Bytes, padded with zeros in front.
 fn fixed<const N: usize>(value: &Value) -> [u8; N] {
     let (bytes, mut out) = (bytes(value), [0; N]);
     out[N - bytes.len()..].copy_from_slice(&bytes);
@@ -40,7 +40,7 @@ fn list(value: &Value) -> Vec<Vec<u8>> {
     value.as_array().unwrap().iter().map(bytes).collect()
 }
 
-/// Whether all pieces hold, and how many they are.
+/// Checks that all pieces hold, and returns their number.
 fn hold(known: &Roots, nodes: &Nodes, claims: &[Claim], cut: Option<u8>) -> usize {
     let roots = known.of_claims(claims).unwrap();
     let find = |hash: &Hash| nodes.get(hash);
@@ -63,7 +63,7 @@ fn hold(known: &Roots, nodes: &Nodes, claims: &[Claim], cut: Option<u8>) -> usiz
     plan.pieces.len()
 }
 
-/// What a block touches, before and after it.
+/// Claims about everything that a block touches, before and after the block.
 fn touched(name: &str, cut: Option<u8>) -> Option<[usize; 2]> {
     let block = file(name)?;
     let nodes = Nodes::new([list(&block["preNodes"]), list(&block["newNodes"])].concat()).unwrap();
@@ -93,7 +93,7 @@ fn all_that_blocks_touch_holds() {
     }
 }
 
-/// Answers of `eth_getProof`, with the lists of their block in one proof where there are any.
+/// Answers of `eth_getProof`, in one proof with the lists of their block if there are any.
 fn answers(roots: &Roots, proofs: &Value, lists: &[(Tag, &Value)]) -> [usize; 2] {
     let state = roots.get(Tag::State).unwrap();
     let checked = check_proofs(state, read_proofs(proofs.to_string().as_bytes()).unwrap()).unwrap();
@@ -176,7 +176,7 @@ fn accounts_of_the_genesis_hold() {
         }
         assert_eq!(state.root(), fixed::<32>(&block["stateRoot"]), "block {}", block["number"]);
     }
-    // The last of the five blocks; updates from one to the next are measured by the benchmark.
+    // The last of the five blocks. The benchmark measures updates from one block to the next.
     assert_eq!(blocks.len(), 5);
     check(&mut state, &accounts[..128]);
 }

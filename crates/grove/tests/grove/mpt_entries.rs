@@ -1,4 +1,5 @@
-//! Entries of transactions, receipts and withdrawals as circuits: values of every length, several roots, attacks that set values.
+//! Entries of transactions, receipts and withdrawals as circuits: values of every length, several roots, attacks that
+//! set values directly.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ use crate::mpt::{KEY, WORLD, circuit};
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
-/// A trie of values by their index, and all nodes.
+/// A trie of values, keyed by their index, and all nodes.
 struct List {
     tag: Tag,
     root: Hash,
@@ -37,7 +38,7 @@ impl List {
         }
         Self { tag, root, nodes, values }
     }
-    /// What is true of an index.
+    /// The true claim about an index.
     fn claim(&self, index: u64) -> Claim {
         match self.values.get(index as usize) {
             Some(value) => Claim::Entry { trie: self.tag, index, value: value.clone() },
@@ -95,17 +96,17 @@ fn values_of_every_length_hold() {
     all_hold(&list, [0, 3, 40, 85, 86, 200, 65_535], 2);
 }
 
-/// Keys of one, two and three bytes, with what is absent beside them.
+/// Keys of one, two and three bytes, and absent keys next to them.
 #[test]
 fn indices_of_every_length_hold() {
     let list = List::new(Tag::Transactions, values((0..300).map(|i| 30 + i % 9)));
     all_hold(&list, [0, 1, 2, 15, 16, 126, 127, 128, 129, 254, 255, 256, 257, 299, 300, 511, 5000, 65_535], 0);
-    // A trie of one value is a leaf, of two a branch; one without values has no node.
+    // A trie of one value is a leaf, a trie of two values is a branch, and a trie without values has no node.
     for count in 0..4 {
         let list = List::new(Tag::Transactions, values((0..count).map(|i| 30 + i)));
         all_hold(&list, [0, 1, 2, 5, 127, 128, 256, 300], 1);
     }
-    // Values that are so short that their leaves have no hash.
+    // Values so short that their leaves are not hashed.
     let list = List::new(Tag::Withdrawals, values((0..40).map(|i| 1 + i % 30)));
     all_hold(&list, (0..45).chain([128, 256]), 0);
 }
@@ -159,7 +160,7 @@ fn one_proof_is_about_several_roots() {
     assert_eq!(proof.digest(), digest);
     assert!(proof.verify(&roots, Some(digest)).unwrap().unique_decoding >= 100.0);
     assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
-    // A root that the verifier has not, or another one; d of one root at another one.
+    // A root that the verifier does not have; another root; the d of two roots exchanged.
     assert_eq!(proof.verify(&Roots::of_state(world.root), None), Err(StateProofError::Unknown(Tag::Receipts)));
     let mut others: Vec<_> = roots.iter().copied().collect();
     others[1].1 = withdrawals.root;
@@ -167,7 +168,7 @@ fn one_proof_is_about_several_roots() {
     let mut swapped = proof.clone();
     (swapped.roots[0].2, swapped.roots[1].2) = (proof.roots[1].2, proof.roots[0].2);
     assert!(swapped.verify(&roots, None).is_err());
-    // A proof about fewer roots, and about a root under another tag.
+    // A proof about fewer roots, and a proof about a root with another tag.
     let mut fewer = proof.clone();
     fewer.roots.pop();
     assert!(fewer.verify(&roots, None).is_err());
@@ -180,12 +181,12 @@ fn one_proof_is_about_several_roots() {
     assert!(StateProof::from_bytes(&none.to_bytes()).is_err());
 }
 
-/// A circuit with the free data of true claims, and where steps and entries begin in it.
+/// A circuit with the free data of true claims, and the offsets of its steps and entries.
 struct Attack {
     circuit: Circuit<Quadratic>,
     free: Vec<Goldilocks>,
     size: Size,
-    /// One of so many changes is tried.
+    /// Only one change in this many is tried.
     every: usize,
     seen: Cell<usize>,
 }
@@ -193,7 +194,7 @@ struct Attack {
 impl Attack {
     const STEP: usize = 19;
     const ENTRY: usize = 50;
-    /// In the data of an entry: of `present` and `absent`, and what comes behind.
+    /// Offsets in the data of an entry: of `present` and `absent`, and of the elements behind them.
     const END: usize = 10;
     const ADDRESS: usize = 32;
     const HEAD: usize = 34;
@@ -211,7 +212,7 @@ impl Attack {
     fn root(&self) -> usize {
         16 + 4 * ((self.size.blocks * 136).div_ceil(16) + 1) + self.size.blocks - 1
     }
-    /// The bit of a step that says whether it is the last one of a value.
+    /// The offset of the bit that says whether a step is the last one of a value.
     fn step(&self, i: usize) -> usize {
         let first = self.root() + 26 + 22 * self.size.branches + 23 * self.size.paths;
         if i == 0 { first } else { first + 10 + Self::STEP * (i - 1) }
@@ -219,7 +220,7 @@ impl Attack {
     fn entry(&self, i: usize) -> usize {
         self.step(self.size.steps) + Self::ENTRY * i
     }
-    /// Whether it is the turn of the next change.
+    /// True if the next change is to be tried.
     fn turn(&self) -> bool {
         self.seen.set(self.seen.get() + 1);
         self.seen.get().is_multiple_of(self.every)
@@ -238,7 +239,7 @@ impl Attack {
     }
 }
 
-/// Two values of several steps, one of one step; absences by nothing and by another path.
+/// Two values of several steps, one of one step; absences at an empty child and at another path.
 fn attacked(every: usize) -> Attack {
     let list = List::new(Tag::Receipts, values([70, 12, 100, 16, 17].into_iter().chain((5..20).map(|i| 40 + i))));
     Attack { every, ..Attack::new(&list, &list.claims([0, 1, 2, 4, 20, 300])) }
@@ -263,13 +264,13 @@ fn elements_of_entries_count(every: usize) {
             for (element, what) in [(0, "leaf"), (1, "address of the value"), (2, "root")] {
                 attack.counts(what, end + element);
             }
-            // A value of one step has its header where others have the first word of the last one.
+            // If a value has only one step, the value's header takes the place of the first word of the last step.
             let only = attack.free[at + Attack::HEAD + 3].as_u64() <= 16;
             let unused = if only { Attack::TAIL..Attack::TAIL + 4 } else { 0..0 };
             for element in (Attack::ADDRESS..Attack::ENTRY).filter(|element| !unused.contains(element)) {
                 attack.counts("value", at + element);
             }
-            // The last step elsewhere.
+            // The last step at another address.
             for distance in [-32_i64, -16, -1, 16, 32] {
                 let address = (attack.free[at + Attack::ADDRESS].as_u64() as i64 + distance).cast_unsigned();
                 attack.refused("address of the last step", &[(at + Attack::ADDRESS, Goldilocks::reduce(address))]);
@@ -302,7 +303,7 @@ fn elements_of_entries_count(every: usize) {
     }
 }
 
-/// True evidence for one index in the slot of another one.
+/// True evidence for one index, in the slot of another index.
 fn evidence_is_of_its_index(every: usize) {
     let attack = attacked(every);
     let copy = |what: &str, from: usize, to: usize, len: usize| {
@@ -339,7 +340,7 @@ fn every_change() {
     evidence_is_of_its_index(1);
 }
 
-/// A digest over bytes behind the value, or over fewer than it has, with all hashes that follow.
+/// Digests over bytes behind the value, or over fewer bytes than it has, with all hashes that follow.
 #[test]
 fn a_leaf_digest_is_over_the_value_alone() {
     let list = List::new(Tag::Receipts, values((0..20).map(|i| 60 + i)));
@@ -389,14 +390,15 @@ fn a_leaf_digest_is_over_the_value_alone() {
     assert_eq!(tried, 3);
 }
 
-/// Leaves and branches changed in one place or two: the circuit accepts what the native walk does, and nothing else.
+/// Leaves and branches, changed in one or two places: the circuit accepts exactly the claims that the native walk
+/// accepts.
 fn mutated_nodes(cases: u64) {
     let mut random = 5_u64;
     let mut next = |below: u64| {
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (random >> 33) % below
     };
-    // A leaf alone, with values of every form; a branch.
+    // A leaf alone with values of every form, and a branch.
     let lists: Vec<(List, Claim)> = [1, 2, 20, 55, 56, 57, 120, 255, 256, 300]
         .into_iter()
         .map(|length| List::new(Tag::Receipts, values([length])))
@@ -449,7 +451,7 @@ fn mutated_nodes(cases: u64) {
             accepted += 1;
             continue;
         }
-        // The same places, whatever they are now, and the hash of what is there.
+        // The same places with their new bytes, and the hash of these.
         let mut free = attack.free.clone();
         node.push(1);
         node.resize(136 * blocks, 0);
@@ -484,10 +486,10 @@ fn many_mutated_nodes_are_read_as_natively() {
     mutated_nodes(cases(10_000));
 }
 
-/// A branch within a branch: no circuit reads it, and the error says so.
+/// No circuit reads a branch within a branch, and the error says so.
 #[test]
 fn embedded_branches_are_refused() {
-    // Indices 1 and 2 are below one nibble, with values of one byte.
+    // Indices 1 and 2 are below one nibble, and their values have one byte.
     let list = List::new(Tag::Withdrawals, values([1, 1, 1]));
     let error = list.witness(&list.claims([1])).unwrap_err().to_string();
     assert!(

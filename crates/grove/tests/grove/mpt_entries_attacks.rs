@@ -1,4 +1,5 @@
-//! Entries as circuits, attacked with everything that follows from a lie made to fit; odd tries and sizes; plans of lists in tiny pieces.
+//! Attacks on circuits of entries with lies that are consistent in everything that follows from them; tries and sizes
+//! of unusual forms; plans of lists in tiny pieces.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +16,7 @@ use crate::mpt::{KEY, WORLD, circuit};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
-/// Where no step is.
+/// The address of no step.
 const NOWHERE: u64 = 1 << 40;
 
 type Known = HashMap<Hash, Vec<u8>>;
@@ -62,7 +63,7 @@ fn bytes(length: usize, first: u8) -> Vec<u8> {
     value
 }
 
-/// A trie of values at keys of any length, with all nodes on the ways of some keys.
+/// A trie of values at keys of any length, with all nodes on the paths of some keys.
 fn trie<'a>(values: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, asked: &[&[u8]]) -> (Hash, Known) {
     let mut trie = Trie::empty(Keys::Index);
     let mut keys: Vec<Vec<u8>> = asked.iter().map(|key| key.to_vec()).collect();
@@ -85,12 +86,12 @@ fn witness(tag: Tag, root: Hash, nodes: &Known, claims: &[Claim]) -> Result<Witn
     Witness::new(&roots(tag, root), &|hash| nodes.get(hash).map(Vec::as_slice), claims)
 }
 
-/// Whether the native walk says that a claim is true.
+/// True if the native walk accepts the claim.
 fn native(tag: Tag, root: Hash, nodes: impl IntoIterator<Item = Vec<u8>>, claim: &Claim) -> bool {
     Tries::new(&roots(tag, root), Nodes::new(nodes).unwrap()).check(claim).is_ok()
 }
 
-/// A circuit of one claim about an entry, and its free data, all of which a lie may change.
+/// A circuit of one claim about an entry, and its free data. A lie may change all of the data.
 struct Lie {
     size: Size,
     free: Vec<Goldilocks>,
@@ -132,7 +133,8 @@ impl Lie {
     fn put(&mut self, at: usize, elements: &[Goldilocks]) {
         self.free[at..at + elements.len()].copy_from_slice(elements);
     }
-    /// The first message is another one of as many blocks; it is the node below the root, and that of a slot.
+    /// Replaces the first message by another one with as many blocks. Its hash becomes that of the node below the root,
+    /// and that of the node in `slot`.
     fn node(&mut self, node: &[u8], slot: usize) {
         let hash = keccak_256(node);
         let message = padded(node.to_vec());
@@ -141,7 +143,7 @@ impl Lie {
         self.put(root + 12, &halves(&hash));
         self.put(slot, &halves(&hash));
     }
-    /// The d of the claim is that of the root; what is shown follows.
+    /// Sets the root's d to the claim's leaf, and updates the shown list.
     fn seal(&mut self, leaf: [Goldilocks; 4]) {
         let root = self.root();
         self.put(root + 20, &leaf);
@@ -158,7 +160,8 @@ impl Lie {
         let leaf = chain(*b"ETHM", &self.free[at + 2..at + 10]);
         self.seal(leaf);
     }
-    /// An entry is present: its value's item stands at an address, the value at another one. The steps are those of these bytes, of which the length is said.
+    /// Makes the entry present: its value's item is at one address, and its value at another one. The steps hash these
+    /// bytes, with this stated length.
     fn present(&mut self, (tag, index): (u64, u64), (item, content): (usize, usize), value: &[u8], length: usize) {
         let mut elements = [tag, index, 0, length as u64].map(Goldilocks::new).to_vec();
         elements.extend(halves(value));
@@ -194,9 +197,9 @@ impl Lie {
     }
 }
 
-/// Where a leaf's path and value stand in bytes that may be no canonical RLP.
+/// The positions of a leaf's path and value, in bytes that may not be canonical RLP.
 struct Lenient {
-    /// The bytes of the path, with its flags.
+    /// The bytes of the path with its flags.
     path: Vec<u8>,
     item: usize,
     value: std::ops::Range<usize>,
@@ -225,7 +228,8 @@ fn lenient(node: &[u8]) -> Option<Lenient> {
     Some(Lenient { path: node[path].to_vec(), item, value })
 }
 
-/// Lies about leaves whose bytes are changed: about whatever index and value can be read in them, with all that follows. The circuit holds where the native walk does.
+/// Lies about leaves with changed bytes: claims of any index and value that the bytes can be read as, with everything
+/// that follows. The circuit accepts exactly what the native walk accepts.
 fn leaves_of_lies(cases: u64) -> [u64; 2] {
     let mut next = random(7);
     let shapes: Vec<(Vec<u8>, Lie, Circuit<Quadratic>)> = [1, 17, 55, 56, 255, 256]
@@ -297,7 +301,7 @@ fn twenty_thousand_leaves_say_what_the_native_walk_says() {
     leaves_of_lies(20_000);
 }
 
-/// A byte below 0x80 has no header: a leaf that gives it one is invalid.
+/// A byte below 0x80 has no header, so a leaf with a header for it is invalid.
 #[test]
 fn a_single_byte_has_no_header() {
     let honest = bytes(1, 0x85);
@@ -317,7 +321,7 @@ fn a_single_byte_has_no_header() {
     }
 }
 
-/// Lanes are filled with zeros: a leaf at a longer key whose rest is zeros is not the leaf of the shorter one.
+/// Lanes are padded with zeros, but a leaf whose longer key ends with zeros is not the leaf of the shorter key.
 #[test]
 fn a_longer_key_is_another_key() {
     let value = bytes(40, 0xc0);
@@ -329,7 +333,7 @@ fn a_longer_key_is_another_key() {
     let node = nodes[&root].clone();
     let at = node.windows(3).position(|window| window == &key[..]).unwrap();
     let Lenient { item, value: place, .. } = lenient(&node).unwrap();
-    // The key of the leaf, the index that is claimed: only the second pair is true.
+    // The leaf's key and the claimed index: only the second pair is true.
     for (own, index, expected) in [
         ([0x80, 0, 0], 0, false),
         ([0x82, 2, 0], 512, true),
@@ -345,7 +349,7 @@ fn a_longer_key_is_another_key() {
     }
 }
 
-/// What is empty below a key's end shows no absence of the key.
+/// An empty child below the end of a key does not show that the key is absent.
 #[test]
 fn nothing_below_the_end_of_a_key() {
     // An extension above a branch with two leaves.
@@ -358,7 +362,7 @@ fn nothing_below_the_end_of_a_key() {
     let circuit = circuit(lie.size);
     let node = nodes[&root].clone();
     let at = node.iter().position(|byte| *byte == 0x81).unwrap();
-    // The byte that the extension has, the index, and the nibble that is empty behind its first two.
+    // The byte of the extension, the index, and the empty nibble after the first two nibbles.
     for (byte, index, nibble, expected) in [
         (0x81, 0xa0, 0xa, true),
         (0x82, 0xa0a0, 0xa, true),
@@ -381,7 +385,7 @@ fn nothing_below_the_end_of_a_key() {
     }
 }
 
-/// An entry is of the trie whose tag its root has, whatever else follows from another one.
+/// An entry is in the trie of its root's tag, whatever else is adapted to another tag.
 #[test]
 fn entries_are_of_the_tag_of_their_root() {
     let value = bytes(40, 0xc0);
@@ -393,7 +397,7 @@ fn entries_are_of_the_tag_of_their_root() {
         let honest = Lie::new(Tag::Receipts, root, &nodes, &claim, 0);
         let circuit = circuit(honest.size);
         let Lenient { item, value: place, .. } = lenient(&nodes[&root]).unwrap();
-        // The trie of the root, that of the claim, and that which nodes are said to be in.
+        // The trie of the root, that of the claim, and the one stated for nodes.
         for (of_root, of_claim, of_node) in
             [(3, 3, 3), (4, 4, 4), (2, 3, 3), (4, 3, 4), (0, 3, 0), (3, 1, 3), (0, 0, 0), (5, 5, 5)]
         {
@@ -417,7 +421,8 @@ fn entries_are_of_the_tag_of_their_root() {
     }
 }
 
-/// Values of other bytes or lengths than the leaf has, with the steps, the address of the last one and all hashes that follow. Of these lies one in so many is tried.
+/// Values of other bytes or lengths than the leaf's, with the steps, the address of the last step and all hashes that
+/// follow. One lie in `every` is tried.
 fn steps_of_lies(lengths: &[usize], every: usize) -> usize {
     let mut tried = 0;
     for &length in lengths {
@@ -444,7 +449,7 @@ fn steps_of_lies(lengths: &[usize], every: usize) -> usize {
             (shorter(1), length - 1),
             (shorter(1), length),
             (value.clone(), length + 1),
-            // A step more, of zeros or of what is behind, and a step less.
+            // One step more, of zeros or of the bytes behind the value; and one step less.
             (zeros(32), length),
             (zeros(32), length + 32),
             (longer(32), length),
@@ -464,7 +469,7 @@ fn steps_of_lies(lengths: &[usize], every: usize) -> usize {
                 lie.present((3, 5), (item, start), &said, said_length);
                 refused(&lie.free, "another value");
             }
-            // The last step is said to be the value's, or one that is not the last.
+            // The last step is said to be the value's own, or one that is not the last.
             lie.present((3, 5), (item, place.start), &said, said_length);
             let last = place.start + 32 * ((16 + length).div_ceil(32) - 1);
             let at = lie.entry() + Lie::ADDRESS;
@@ -500,7 +505,8 @@ fn steps_of_values_of_many_lengths_are_over_them_alone() {
     assert!(steps_of_lies(&[1, 2, 15, 16, 17, 32, 47, 48, 49, 80, 112, 113], 1) > 400);
 }
 
-/// Keys that no index has: the way of an index ends inside of a path. That is an error, as it is natively, and no panic.
+/// Keys that no index has: the path of an index ends within a node's path. The circuit's witness and the native walk
+/// return an error and do not panic.
 #[test]
 fn a_key_that_ends_inside_of_a_path_is_an_error() {
     let value = bytes(40, 0xc0);
@@ -513,7 +519,7 @@ fn a_key_that_ends_inside_of_a_path_is_an_error() {
     }
 }
 
-/// A proof whose roots are in no order is refused, and does not panic.
+/// A proof whose roots are not in order is refused without a panic.
 #[test]
 fn roots_are_each_there_once() {
     let size =
@@ -531,7 +537,8 @@ fn roots_are_each_there_once() {
     }
 }
 
-/// Sizes with entries alone, with steps alone, and as many as there may be: a circuit is made, or not, and the proof refused.
+/// Sizes with only entries, with only steps, and with as many as possible: either a circuit is built and the proof is
+/// refused, or no circuit is built.
 #[test]
 fn sizes_with_entries() {
     let least =
@@ -617,7 +624,8 @@ impl List {
     }
 }
 
-/// Whether the pieces of a plan hold, of those one in so many; each claim is in one of them, and the last one shows the roots. How many there are.
+/// Checks one in `every` pieces of a plan, that each claim is in one of them, and that the last one shows the roots.
+/// Returns the number of pieces.
 fn pieces_hold(roots: &Roots, nodes: &Known, claims: &[Claim], size: Size, every: usize) -> usize {
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
     let whole = Witness::new(roots, &find, claims).unwrap();
@@ -714,7 +722,7 @@ fn plans_of_all_receipts_are_made() {
     }
 }
 
-/// The state, storage and two lists together, in pieces that have roots and open edges of several tries.
+/// The state, storage and two lists together, in pieces with roots and open edges of several tries.
 #[test]
 fn plans_of_all_tries_hold() {
     let world = &*WORLD;

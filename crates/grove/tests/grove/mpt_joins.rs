@@ -1,4 +1,4 @@
-//! Joins of proofs about tries: hostile bytes, sizes at the limits, earlier proofs that are none.
+//! Joins of proofs about tries: hostile bytes, sizes at the limits, and earlier proofs that are invalid.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ const SLOTS: [u64; 7] = [0, 1, 30, 2, 5, 0, 1];
 const SIZE: Size =
     Size { blocks: 40, branches: 12, paths: 14, accounts: 12, slots: 16, roots: 16, opens: 24, entries: 0, steps: 0 };
 
-/// Circuits of pieces and joins of every possible size are made, or there are none.
+/// For every possible size the circuits of pieces and joins are built, or refused.
 #[test]
 #[ignore = "slow: minutes"]
 fn sizes_at_the_limits_have_a_key_or_none() {
@@ -54,7 +54,7 @@ fn sizes_at_the_limits_have_a_key_or_none() {
     }
 }
 
-/// Proofs of joins with other bytes, other claims, other names; an update above a proof that is refused.
+/// Proofs of joins with other bytes, other claims and other kinds; an update above a proof that is refused.
 #[test]
 #[ignore = "slow: minutes"]
 fn joins_with_other_bytes_are_refused() {
@@ -70,7 +70,7 @@ fn joins_with_other_bytes_are_refused() {
     // The claim about pieces of another proof; no bytes; other kinds.
     let all: Vec<_> = pieces.iter().chain(&joins).copied().collect();
     let length = |proof: &NodeProof| {
-        // Sixteen bytes for each coordinate and the value.
+        // Sixteen bytes for each coordinate of the point, and for the value.
         let claim = (0..64).map(|m| 16 * (m + 1)).find(|&claim| {
             let mut cut = proof.clone();
             cut.bytes.truncate(claim);
@@ -115,7 +115,7 @@ fn joins_with_other_bytes_are_refused() {
         }
     }
 
-    // The proof below is spoilt in the file: all is made again.
+    // The earlier proof in the file is damaged, so everything is proven again.
     let changed = World::with(&SLOTS, Some(4));
     let nodes = |hash: &[u8; 32]| changed.nodes.get(hash).map(Vec::as_slice);
     let claims = changed.claims();

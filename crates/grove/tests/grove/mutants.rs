@@ -1,5 +1,6 @@
-//! Changed proof files: every verifier gives a mutant the same code. Those of this process are the one with the key in memory, which proves in lanes, and the one
-//! beside a key file; the tests of `vectors/verifier.py` and of WebAssembly read the list that [`list`] writes.
+//! Changed proof files: every verifier gives the same code for the same mutant. This process runs the verifier with the
+//! key in memory, which computes in lanes, and the verifier that reads a key file. The tests of `vectors/verifier.py`
+//! and of WebAssembly read the list that [`list`] writes.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +18,11 @@ use crate::verifier::{KEYS, code, commitment, file, run};
 
 const P: u64 = Goldilocks::ORDER;
 
-/// Bytes of a file are replaced: where, how many, by which.
+/// A replacement of bytes in a file: offset, number of bytes, new bytes.
 type Edit = (usize, usize, Vec<u8>);
 
-/// One change of a proof file whose body begins at byte `start`. Of several edits only the last one changes the length.
+/// One change of a proof file whose body begins at byte `start`. If there are several edits, only the last one changes
+/// the length.
 fn mutant(rng: &mut Rng, file: &[u8], start: usize) -> Vec<Edit> {
     let words = (file.len() - start) / 8;
     let mut below = |n: usize| rng.below(n as u64) as usize;
@@ -36,7 +38,7 @@ fn mutant(rng: &mut Rng, file: &[u8], start: usize) -> Vec<Edit> {
             copies.map(|(to, from)| (to, 8, file[from..from + 8].to_vec())).into()
         }
         4 => vec![(place, 8, file[other..other + 8].to_vec())],
-        // The same element by another name, or an element that has none.
+        // A non-canonical encoding of the same element, or bytes that encode no element.
         5 => vec![(
             place,
             8,
@@ -70,7 +72,7 @@ fn edited(file: &[u8], edits: &[Edit]) -> Vec<u8> {
     })
 }
 
-/// The code of each of `count` mutants of a proof, with what was changed. The verifier with the key in memory agrees.
+/// The codes of `count` mutants of a proof, with their edits. Checks that the verifier with the key in memory agrees.
 fn judged(which: usize, count: u64) -> Vec<(Vec<Edit>, Code)> {
     let (proof, in_memory) = &PROOFS[which];
     let honest = file(which, proof);
@@ -81,7 +83,7 @@ fn judged(which: usize, count: u64) -> Vec<(Vec<Edit>, Code)> {
         let file = edited(&honest, &edits);
         let code = code(run(Request::new(&file, &commitment, &policy), KEYS[which].chunks(1 << 16)));
         assert_eq!(code == Code::Accepted, file == honest, "mutant {seed}: {code:?}, {edits:?}");
-        // The body alone, where the file states nothing else.
+        // Compare the body alone if the rest of the file is unchanged.
         if let Ok(BatchProof { body: bytes, .. }) = BatchProof::decode(&file)
             && let changed = (NodeProof { bytes, ..proof.clone() })
             && self::file(which, &changed) == file
@@ -94,7 +96,7 @@ fn judged(which: usize, count: u64) -> Vec<(Vec<Edit>, Code)> {
     (0..count).into_par_iter().map(one).collect()
 }
 
-/// Mutants of a proof with their codes, for verifiers of other languages.
+/// Mutants of a proof with their codes, for verifiers in other languages.
 pub(crate) fn list(which: usize, count: u64) -> serde_json::Value {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let mutants = judged(which, count).into_iter().map(|(edits, code)| {
@@ -104,7 +106,7 @@ pub(crate) fn list(which: usize, count: u64) -> serde_json::Value {
     mutants.collect()
 }
 
-/// The frozen proofs and openings, whole and cut in half, with their codes: there is no key for them.
+/// The frozen proofs and openings, whole and cut in half, with their codes. The verifier gets no key for them.
 pub(crate) fn frozen() -> serde_json::Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/frozen");
     let names = ["v1", "v2"].into_iter().flat_map(|version| fs::read_dir(folder.join(version)).expect("a folder"));

@@ -1,4 +1,4 @@
-//! No bytes make decoding and verification panic, and no mutation of a proof verifies.
+//! Decoding and verification never panic, and no mutated proof verifies.
 
 pub(crate) mod streaming;
 
@@ -11,7 +11,7 @@ use evergrove_testkit::commit::vector;
 use evergrove_verifier::{HeightClass, NodeKind, Profile};
 use proptest::prelude::*;
 
-/// A proof of each profile with its verifier: a merge of two buckets, and a bucket.
+/// One proof per profile with its verifier: a merge of two buckets, and a bucket.
 pub(crate) static PROOFS: LazyLock<[(NodeProof, GroveVerifier); 2]> = LazyLock::new(|| {
     [(Profile::Grove100, 674), (Profile::Grove128, 3)].map(|(profile, members)| {
         let backend = GroveBackend::new(profile, HeightClass::H27).unwrap();
@@ -29,7 +29,7 @@ fn accepted(which: usize, proof: &NodeProof) -> bool {
     PROOFS[which].1.verify(proof).is_ok()
 }
 
-/// [`accepted`], and the verifier that reads a key file agrees.
+/// [`accepted`]. Checks that the verifier that reads a key file agrees.
 fn accepted_by_both(which: usize, proof: &NodeProof) -> bool {
     let accepted = accepted(which, proof);
     let streamed = crate::verifier::streamed(which, proof);
@@ -41,7 +41,7 @@ fn accepted_by_both(which: usize, proof: &NodeProof) -> bool {
 fn every_part_counts() {
     for (which, (proof, _)) in PROOFS.iter().enumerate() {
         assert!(accepted(which, proof));
-        // A step that meets the claim, each message, leaf, path and cap.
+        // These offsets hit the claim, each message, leaf, path and cap.
         for at in (0..proof.bytes.len()).step_by(8 * 211).chain([proof.bytes.len() - 8]) {
             let mut damaged = proof.clone();
             damaged.bytes[at] ^= 1;
@@ -70,7 +70,7 @@ fn another_statement_is_refused() {
 }
 
 proptest! {
-    // A case verifies a proof: some milliseconds.
+    // Each case verifies a proof, which takes some milliseconds.
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]

@@ -1,4 +1,4 @@
-//! Attacks on the circuits of OpenZeppelin's tree by setting values, in trees of height 8 with buckets of 8.
+//! Attacks on the circuits of OpenZeppelin's tree that set values directly, in trees of height 8 with buckets of 8.
 
 use std::sync::LazyLock;
 
@@ -36,9 +36,9 @@ const ZERO: Goldilocks = Goldilocks::ZERO;
 const SIZE: Size = Size { height_max: 8, capacity: 8 };
 /// The bucket's first position.
 const BASE: u64 = 24;
-/// Elements in front of the slots: C, the key, bits of the number.
+/// Elements before the slots: C, the key, bits of the number.
 const SLOTS: usize = 8 + 5;
-/// Elements of a node: both operands, the node, the swap bit, flags.
+/// Elements per node: both operands, the node, the swap bit, flags.
 const NODE: usize = 3 * 8 + 1 + 8;
 
 fn types(texts: &[&str]) -> Vec<AbiType> {
@@ -59,7 +59,7 @@ fn row(x: u8) -> Vec<AbiWord> {
     types.iter().zip(texts).map(|(kind, text)| kind.parse(&text).unwrap()).collect()
 }
 
-/// Nodes with a left child, a right one, both and none; the same above.
+/// Nodes with only a left child, with only a right one, with both and with no child; the same one level up.
 fn rows() -> Vec<Option<Row>> {
     [Some(1), None, None, Some(2), Some(3), Some(4), None, None].map(|x| x.map(|x| Row::new(&row(x)))).to_vec()
 }
@@ -74,7 +74,7 @@ fn poseidon_root(slots: &[Option<Row>]) -> Digest {
     level[0]
 }
 
-/// A bucket's circuit, and its free data for slots.
+/// A bucket's circuit, with a size and a number of columns.
 struct Bucket {
     circuit: Circuit<Quadratic>,
     size: Size,
@@ -97,7 +97,7 @@ impl Bucket {
         let claim = Public { information: vec![], point: vec![Quadratic::ONE; 21], value: Quadratic::ZERO };
         fill(&self.circuit, &[free, &claim_data(&claim)].concat())
     }
-    /// Columns of free data with some of the elements otherwise.
+    /// The columns for free data with some elements changed.
     fn with(&self, mut free: Vec<Goldilocks>, changes: &[(usize, Goldilocks)]) -> Witness {
         changes.iter().for_each(|&(at, by)| free[at] += by);
         self.fill(&free)
@@ -106,22 +106,23 @@ impl Bucket {
 
 static BUCKET: LazyLock<Bucket> = LazyLock::new(|| Bucket::new(&TREE, SIZE));
 
-/// Where the data of a slot begin, for rows of four columns: the row, index and value, the bit, siblings that no earlier slot had.
+/// The offset of a slot's data, for rows of four columns: the row, index and value, the bit, and the siblings that no
+/// earlier slot had.
 fn slot(i: usize) -> usize {
     SLOTS + (32 + 8 + 1) * i + 4 * [0, 3, 3, 4, 4, 6, 6, 7][i]
 }
 
-/// The bit of a slot.
+/// The offset of a slot's bit.
 fn bit(i: usize) -> usize {
     slot(i) + 32 + 8
 }
 
-/// Where the data of a node begin.
+/// The offset of a node's data.
 fn parent(i: usize) -> usize {
     SLOTS + (32 + 8 + 1) * 8 + 4 * 7 + NODE * i
 }
 
-/// A node's data.
+/// The data of a node.
 #[derive(Clone, Debug)]
 struct Node {
     low: KeccakDigest,
@@ -155,13 +156,13 @@ impl Node {
     }
 }
 
-/// Free data in which one node is as an attacker says, and those above follow from it.
+/// Free data with one node as the attacker changes it, and the nodes above computed from it.
 fn lie(i: usize, change: impl FnOnce(&mut Node)) -> Vec<Goldilocks> {
     let mut free = BUCKET.data(&rows());
     let mut node = Node::read(&free, i);
     change(&mut node);
     node.write(&mut free, i);
-    // Of the second level, 4 has both children and 5 the left one.
+    // On the second level, node 4 has both children and node 5 only the left one.
     let own = |free: &[Goldilocks], i: usize| Some(Node::read(free, i).own);
     if i < 2 {
         Node::above(own(&free, 0), own(&free, 1)).write(&mut free, 4);
@@ -182,14 +183,14 @@ fn a_bucket_says_both_digests() {
     let expected = node_digest(&node_digest(&leaf(1), &leaf(2)), &node_digest(&leaf(3), &leaf(4)));
     assert_eq!(openzeppelin::digest(&rows()), Some(expected));
     assert_eq!(Node::read(&free, 6).own, expected);
-    // Following from one of the nodes is what it was.
+    // Without a change, recomputing the nodes above gives the same data.
     for i in 0..7 {
         assert_eq!(lie(i, |_| ()), free, "{i}");
     }
     assert_eq!(openzeppelin::digest(&[None, None]), None);
 }
 
-/// Any half of a row, its value and index, its bit.
+/// Changes any half of a row, its value and index, and its bit.
 #[test]
 fn slots_are_rows_of_both_trees_or_of_none() {
     let circuit = &BUCKET.circuit;
@@ -201,20 +202,20 @@ fn slots_are_rows_of_both_trees_or_of_none() {
         for half in (0..32).step_by(3).filter(|_| row.is_some()) {
             refused("a half", circuit, &with(&[(slot(i) + half, ONE)]), 24);
         }
-        // In an empty slot nothing reads the row, as long as it is one.
+        // Nothing reads the row of an empty slot, as long as it is a valid row.
         let own = with(&[(slot(i) + 3, ONE)]);
         assert_eq!(own.faults(circuit).is_empty(), row.is_none(), "{i}");
-        // The siblings on another path are others.
+        // Another path has other siblings.
         refused("another index", circuit, &with(&[(slot(i) + 32, ONE)]), 600);
         for part in (1..8).filter(|part| row.is_some() || *part > 4) {
             refused("another value", circuit, &with(&[(slot(i) + 32 + part, ONE)]), 12);
         }
         let other = if row.is_some() { -ONE } else { ONE };
-        // The free data behind the bit are no longer in their places.
+        // The free data behind the bit is shifted.
         refused("the other bit", circuit, &with(&[(bit(i), other)]), 600);
         refused("half a bit", circuit, &with(&[(bit(i), Goldilocks::half() - free[bit(i)])]), 600);
     }
-    // The rows of two slots, each with the value of the other.
+    // The rows of two slots are swapped, and each has the value of the other.
     let mut swapped = free.clone();
     let (first, fourth) = (slot(0), slot(3));
     for i in 0..32 {
@@ -228,7 +229,7 @@ fn slots_are_rows_of_both_trees_or_of_none() {
     refused("another C", circuit, &with(&[(0, ONE)]), 8);
 }
 
-/// Everything else fits: the row hashes to the value, and the digests are those of its bytes.
+/// Everything else holds: the row hashes to the value, and the digests are those of its bytes.
 #[test]
 fn words_are_values_of_their_types() {
     let circuit = &BUCKET.circuit;
@@ -236,9 +237,9 @@ fn words_are_values_of_their_types() {
         let mut words = row(1);
         change(&mut words);
         let slots: Vec<Option<Row>> = [vec![Some(Row::new(&words))], rows()[1..].to_vec()].concat();
-        // At most four halves, and both sides of a wire for each.
+        // At most four halves, with two faults for each: both sides of a wire.
         refused(what, circuit, &BUCKET.fill(&BUCKET.data(&slots)), 8);
-        // The witness says so, too.
+        // The witness is refused, too.
         let leaf = |index: u64, row: &Row| LeafWitness {
             index,
             value: row.value,
@@ -292,7 +293,7 @@ fn halves_are_below_2_to_the_32() {
     }
 }
 
-/// Whatever the swap bit is, the lower digest comes first.
+/// The lower digest comes first, whatever the swap bit is.
 #[test]
 fn nodes_hash_the_lower_child_first() {
     let circuit = &BUCKET.circuit;
@@ -307,7 +308,8 @@ fn nodes_hash_the_lower_child_first() {
                 exchange(node);
                 node.flag = flag;
             });
-            // At the flag of the first half, the order alone is wrong; else halves that should be equal, too.
+            // At the flag of the first half only the order is wrong. At other flags, halves that should be equal
+            // differ, too.
             let most = if flag == Some(0) { 1 } else { 10 };
             refused("the higher one first", circuit, &BUCKET.fill(&free), most);
         }
@@ -322,7 +324,7 @@ fn nodes_hash_the_lower_child_first() {
     }
 }
 
-/// Two rows alike, which nothing in the circuits refuses.
+/// Two equal rows, which the circuits accept.
 #[test]
 fn equal_children_have_no_flag() {
     let mut slots = rows();
@@ -332,7 +334,7 @@ fn equal_children_have_no_flag() {
     let leaf = leaf_digest(&row(3));
     let node = Node::read(&free, 2);
     assert_eq!((node.low, node.high, node.own, node.flag), (leaf, leaf, node_digest(&leaf, &leaf), None));
-    // Either bit.
+    // Either swap bit is accepted.
     assert_eq!(BUCKET.with(free.clone(), &[(parent(2) + 24, ONE)]).faults(&BUCKET.circuit), []);
     for flag in 0..8 {
         refused("a flag", &BUCKET.circuit, &BUCKET.with(free.clone(), &[(parent(2) + 25 + flag, ONE)]), 5);
@@ -343,7 +345,7 @@ fn equal_children_have_no_flag() {
     assert_eq!(first_duplicate(leaves.into_iter().map(|(i, bytes)| (i, keccak_256(&bytes)))), Some([28, 29]));
 }
 
-/// Nodes 0, 1 and 5 have one child, node 3 has none.
+/// Nodes 0, 1 and 5 have one child; node 3 has no child.
 #[test]
 fn only_children_are_promoted() {
     let circuit = &BUCKET.circuit;
@@ -358,7 +360,7 @@ fn only_children_are_promoted() {
         for hash in hashes {
             refused("another node", circuit, &BUCKET.fill(&lie(i, hash)), 4);
         }
-        // As a node with zeros in the place of the other child, and hashed with them.
+        // A node with zeros as the other child, hashed with them.
         let free = lie(i, |node| {
             let swapped = Node::above(Some(node.low), Some(zeros));
             *node = Node { swap: i == 1, ..swapped };
@@ -370,14 +372,14 @@ fn only_children_are_promoted() {
         });
         refused("another child", circuit, &BUCKET.fill(&free), 6);
         refused("the other place", circuit, &BUCKET.fill(&lie(i, |node| node.swap = !node.swap)), 6);
-        // The second operand of an only child is the prover's.
+        // The prover may choose the second operand of an only child.
         let free = lie(i, |node| {
             node.high = [0xff; 32];
             node.flag = (0..8).find(|j| node.low[4 * j..][..4] != node.high[4 * j..][..4]);
         });
         assert_eq!(BUCKET.fill(&free).faults(circuit), [], "{i}");
     }
-    // One of two children, promoted.
+    // One of two children is promoted.
     for i in [2, 4, 6] {
         for child in [|node: &Node| node.low, |node: &Node| node.high] {
             refused("one of two", circuit, &BUCKET.fill(&lie(i, |node| node.own = child(node))), 4);
@@ -386,7 +388,7 @@ fn only_children_are_promoted() {
     // Nothing reads the digest of a node without children.
     let free = lie(3, |node| node.own = [1; 32]);
     assert_eq!(BUCKET.fill(&free).faults(circuit), []);
-    // A digest of its own in the place of its missing sibling's.
+    // The prover's own digest as the missing sibling.
     let free = lie(5, |node| {
         let above = Node::above(Some(node.low), Some([1; 32]));
         *node = above;
@@ -397,7 +399,7 @@ fn only_children_are_promoted() {
 #[test]
 fn buckets_have_a_row() {
     let nothing = vec![None; 8];
-    // One check: both sides of a wire.
+    // One check fails: both sides of a wire.
     refused("nothing", &BUCKET.circuit, &BUCKET.fill(&BUCKET.data(&nothing)), 2);
 }
 
@@ -438,7 +440,7 @@ fn buckets_have_the_roots_of_the_library() {
             buckets.push((key.clone(), Bucket::new(&KeccakTree::OpenZeppelin(types), size)));
         }
         let bucket = &buckets.iter().find(|(known, _)| *known == key).unwrap().1;
-        // Position 0 is a multiple of 128, BASE is not.
+        // Position 0 is a multiple of 128; BASE is not.
         let base = if capacity > 8 { 0 } else { BASE };
         let leaf = |(i, row): (u64, &Option<Row>)| {
             row.as_ref().map_or(null_digests(0)[0], |row| tree::leaf_digest(i, &row.value))
@@ -457,7 +459,8 @@ fn buckets_have_the_roots_of_the_library() {
     assert_eq!(sizes, [1, 2, 3, 4, 5, 7, 8, 16, 128, 5, 8, 4]);
 }
 
-/// Rows of one column, and of those whose words take more than a block of Keccak's: of an odd and an even number of pairs behind it, and of three blocks.
+/// Rows of one column, and rows longer than a block of Keccak: with an odd and an even number of pairs behind the first
+/// block, and with three blocks.
 #[test]
 fn rows_have_any_number_of_columns() {
     for columns in [1, 5, 6, 9] {
@@ -474,7 +477,8 @@ fn rows_have_any_number_of_columns() {
         assert_eq!(bucket.fill(&free).faults(&bucket.circuit), [], "{columns}");
         let expected = node_digest(&leaf_digest(&words(1)), &leaf_digest(&words(2)));
         assert_eq!(openzeppelin::digest(&slots), Some(expected));
-        // All elements of the first slot: row, leaf, bit, a sibling, words of the message that are not the row's. The second ones of those are nobody's.
+        // All elements of the first slot: row, leaf, bit, a sibling, and the words of the message that are not the
+        // row's. Nothing reads the second word of each pair of those.
         let (start, leaf) = (8 + 7, 8 * columns);
         let message = start + leaf + 8 + 1 + 4;
         let second = free.len() - NODE - (leaf + 8 + 1) - (free.len() - NODE - start - 2 * (leaf + 9) - 4) / 2;
@@ -491,14 +495,15 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     World::new(parameters_of(&family), &family)
 });
 
-/// The columns of a merge that states this about proofs of those.
+/// The columns of a merge that makes this statement about proofs of `said`.
 fn merged(statement: Statement, said: [&Said; 2], empty: [bool; 2], changes: &[(usize, Goldilocks)]) -> Witness {
     let (mut free, _) = merge_data(SIZE, WORLD.key.digest(), &statement, &TREE, sides(said, empty));
     changes.iter().for_each(|&(at, by)| free[at] += by);
     fill(&WORLD.merge, &[free, WORLD.children(said)].concat())
 }
 
-/// Elements of a merge: key and number, flags, C of both sides as used and as stated, K as stated, places, circuits, empty bits, the node.
+/// Offsets in a merge's free data: key and number, flags, C of both sides as used and as stated, K as stated, places,
+/// circuits, empty bits, the node.
 const USED: usize = 8 + 8;
 const STATED: usize = USED + 8;
 const PLACES: usize = STATED + 8 + 16;
@@ -521,7 +526,7 @@ fn a_merge_says_the_node_above_its_children() {
         assert_eq!(free.len(), OWN + NODE);
         assert_eq!(merged(node(4, 16), said, empty, &[]).faults(merge), [], "{empty:?}");
     }
-    // Nothing in an empty subtree has a root.
+    // An empty subtree has no root.
     let nothing = merged(node(4, 16), [&left, &right], [true; 2], &[]);
     refused("two empty children", merge, &nothing, 2);
 }
@@ -546,7 +551,7 @@ fn children_are_the_two_halves() {
         refused("another C", node(4, 16), [&left, &right], there, &[(at, ONE)]);
     }
     for at in (STATED..PLACES).step_by(3).chain([PLACES, PLACES + 1, PLACES + 4, PLACES + 5]) {
-        // Its proof does not hold: much is wrong.
+        // The child's proof does not hold, which gives many faults.
         assert!(!merged(node(4, 16), [&left, &right], there, &[(at, ONE)]).faults(merge).is_empty(), "{at}");
     }
     for at in OWN..OWN + 25 {
@@ -558,7 +563,7 @@ fn children_are_the_two_halves() {
         refused("called empty", node(4, 16), [&left, &right], there, &[(EMPTY + side, ONE)]);
         refused("called there", node(4, 16), [&left, &right], one, &[(EMPTY + side, -ONE)]);
         refused("half empty", node(4, 16), [&left, &right], there, &[(EMPTY + side, Goldilocks::half())]);
-        // One child as the only one: left out of K, but not of C.
+        // One of two children treated as the only one: left out of K, or out of C.
         let (free, _) = merge_data(SIZE, WORLD.key.digest(), &node(4, 16), &TREE, sides([&left, &right], there));
         let (only, _) = merge_data(SIZE, WORLD.key.digest(), &node(4, 16), &TREE, sides([&left, &right], one));
         let difference = |range: core::ops::Range<usize>| -> Vec<(usize, Goldilocks)> {
@@ -566,7 +571,7 @@ fn children_are_the_two_halves() {
         };
         refused("left out of K", node(4, 16), [&left, &right], there, &difference(OWN..OWN + NODE));
         refused("left out of C", node(4, 16), [&left, &right], there, &difference(USED..STATED));
-        // An empty side, hashed with.
+        // An empty side that is hashed.
         let back: Vec<_> = difference(OWN..OWN + NODE).into_iter().map(|(at, by)| (at, -by)).collect();
         refused("not promoted", node(4, 16), [&left, &right], one, &back);
         let zeros = Node::above(from_elements(&[&left, &right][1 - side].1), Some([0; 32]));
@@ -577,8 +582,8 @@ fn children_are_the_two_halves() {
     }
 }
 
-/// Rows of bucket and merge by table; committed and fixed elements, log2 of the places on the bus, of the stack, columns of the first oracle: for buckets of 128 rows
-/// (address, uint256).
+/// Rows of bucket and merge per table; committed and fixed elements; log2 of the places on the bus and of the stack;
+/// columns of the first oracle. For buckets of 128 rows (address, uint256).
 #[test]
 fn the_circuits_have_these_rows() {
     let tree = KeccakTree::OpenZeppelin(types(&["address", "uint256"]));
@@ -588,7 +593,7 @@ fn the_circuits_have_these_rows() {
     assert_eq!(text, include_str!("openzeppelin.txt").trim_end());
 }
 
-/// A backend whose buckets get the rows that open their leaves, as a store gives them.
+/// A backend that opens the leaves of buckets with rows, as a store does.
 struct Opened {
     backend: GroveBackend,
     rows: Vec<Row>,
@@ -616,7 +621,7 @@ impl RecursionBackend for Opened {
     }
 }
 
-/// Real proofs: a bucket, an only child's merges above it, two buckets, and a row that changes.
+/// Real proofs: a bucket, the merges above an only child, two buckets, and a changed row.
 #[test]
 fn a_small_tree_is_proven_and_updated() {
     let kinds = types(&["address", "uint256"]);
@@ -644,7 +649,7 @@ fn a_small_tree_is_proven_and_updated() {
     };
     said(&proof, node_digest(&leaf(7), &leaf(9)));
     assert_eq!(proof.statement.root, vector.root().unwrap());
-    // A row changes, and one comes in another subtree.
+    // One row changes, and one is added in another subtree.
     vector.apply(&[(4, Some(value(8))), (1, Some(value(5)))]).unwrap();
     let (proof, _) = vc::upd_batch_proof(&parameters, &data, &vector, &[1, 4], &[], &[]).unwrap();
     said(&proof, node_digest(&leaf(5), &node_digest(&leaf(8), &leaf(9))));

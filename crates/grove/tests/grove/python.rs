@@ -1,4 +1,4 @@
-//! `vectors/verifier.py`, a verifier of its own, accepts proofs of both profiles and refuses mutants.
+//! `vectors/verifier.py`, an independent verifier, accepts proofs of both profiles and refuses mutants.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,8 @@ fn accepts(arguments: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// A key, a proof file, its rows, a bundle of all of them, and what a verifier is told of them: what `--self-test --proofs` reads.
+/// Writes a key, a proof file, its rows, a bundle of all of them, and what a verifier is told: the input of
+/// `--self-test --proofs`.
 fn write(dir: &Path, which: usize, profile: Profile, members: u64) -> (PathBuf, String, PathBuf) {
     let (proof, verifier) = &PROOFS[which];
     let file = |end: &str| dir.join(format!("{profile}.{end}"));
@@ -48,7 +49,8 @@ fn write(dir: &Path, which: usize, profile: Profile, members: u64) -> (PathBuf, 
     (file("proof"), commitment, file("key"))
 }
 
-/// Writes both proofs. The second verifier accepts them, and gives the first `mutants` of each the code that the list has.
+/// Writes both proofs. Demands that the second verifier accepts them, and gives the first `mutants` mutants of each
+/// proof the codes of the list.
 fn agrees_on(mutants: &str) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("verifier");
     fs::create_dir_all(&dir).unwrap();
@@ -62,7 +64,7 @@ fn agrees_on(mutants: &str) {
         return evergrove_testkit::not_tested("TEST", "python3 is missing");
     }
     for (proof, commitment, key) in written {
-        // The pinned key is the verifier's own.
+        // The verifier uses its own pinned digest of the key.
         let [proof, key] = [&proof, &key].map(|path| path.to_str().unwrap());
         accepts(&["verify", proof, "--commitment", &commitment, "--key", key, "--mutants", "1"]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Slots of a contract as rows of a table: what holds, and attacks that set values.
+//! Slots of a contract as rows of a table: true statements, and attacks that set values directly.
 
 use std::sync::LazyLock;
 
@@ -21,9 +21,9 @@ use crate::common::fill;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
-/// A key: what the circuit says of it is nothing.
+/// A key; the circuit does not constrain it.
 const KEY: [Goldilocks; 4] = [ONE; 4];
-/// Slots of the circuits that are attacked.
+/// log2 of the slots of the circuits that are attacked.
 const HEIGHT: u8 = 2;
 const ROOM: usize = 1 << HEIGHT;
 
@@ -82,11 +82,11 @@ fn tables_of_claims_hold() {
         holds(&claims, 0);
         holds(&[claims, vec![account()]].concat(), 3);
     }
-    // Zero slots alone.
+    // Only zero slots.
     holds(&[slot(1, 0), slot(2, 0)], 18);
 }
 
-/// Values at the ends of all ranges, and those whose sums carry as far as they can.
+/// Values at the ends of all ranges, and values whose sums have the largest carries.
 #[test]
 fn values_of_every_size_hold() {
     for decimals in 0..=DECIMALS_MAX {
@@ -126,7 +126,7 @@ fn other_claims_are_refused() {
     assert_eq!(StorageTable::new(&many[1..], 0).unwrap().size().height(), 12);
 }
 
-/// Where a slot's elements begin, and what is where in them.
+/// The offset of a slot's elements, and offsets in them.
 mod at {
     use super::ROOM;
 
@@ -134,7 +134,7 @@ mod at {
     pub(super) const OF_ROWS: usize = 4;
     pub(super) const ADDRESS: usize = 12;
     pub(super) const LAST: usize = 16;
-    /// The first slot has no bit of its own.
+    /// The first slot has no bit.
     pub(super) fn slot(i: usize) -> usize {
         17 + LEN * i
     }
@@ -147,7 +147,7 @@ mod at {
     pub(super) const IS_ZERO: usize = 18;
     pub(super) const CLAIM: usize = 19;
     pub(super) const WORDS: usize = 32;
-    /// Of the next slot.
+    /// The bit of the next slot.
     pub(super) const ACTIVE: usize = 35;
     pub(super) const LEN: usize = 36;
     pub(super) fn own() -> usize {
@@ -164,7 +164,7 @@ mod at {
     }
 }
 
-/// Three slots, of which the second in the order is a zero slot, and the account.
+/// Three slots, the second of them in order a zero slot, and the account.
 struct Attack {
     circuit: Circuit<Quadratic>,
     free: Vec<Goldilocks>,
@@ -198,7 +198,7 @@ impl Attack {
         assert!(faults > 0, "{what}");
         faults
     }
-    /// The same free data with both trees over these leaves of claims and rows: whatever an attacker wants to show, with all hashes right.
+    /// The same free data with both trees over these leaves of claims and rows, and with all hashes computed from them.
     fn trees(free: &mut [Goldilocks], leaves: [&[Digest]; 2]) {
         for (which, (leaves, room)) in leaves.into_iter().zip([ROOM, ROOM - 1]).enumerate() {
             let begin = [at::merges(), at::row_merges()][which];
@@ -214,7 +214,7 @@ impl Attack {
             free[[at::OF_CLAIMS, at::OF_ROWS][which]..][..4].copy_from_slice(&sum.0);
         }
     }
-    /// The leaves of its slots as claims, and those of its rows, as the free data say them.
+    /// The leaves of the slots' claims and rows, computed from the free data.
     fn leaves(&self, free: &[Goldilocks], active: usize) -> [Vec<Digest>; 2] {
         let mut claims: Vec<Digest> =
             (0..active).map(|i| claim_leaf(&free[at::slot(i)..][..at::LEN], self.unit)).collect();
@@ -228,7 +228,8 @@ impl Attack {
         });
         [claims, rows.collect()]
     }
-    /// Changes a slot, computes all that follows from the slot by hashing, and demands that it is refused all the same, for few reasons.
+    /// Changes a slot, recomputes all hashes that depend on it, and demands that the circuit still refuses it, with few
+    /// faults.
     fn forged(&self, what: &str, most: usize, change: impl FnOnce(&mut [Goldilocks])) {
         let faults = self.refused(what, |free| {
             change(free);
@@ -259,7 +260,7 @@ fn chain(tag: &[u8; 4], elements: &[Goldilocks]) -> Digest {
     Digest(state)
 }
 
-/// The leaf of a slot's claim. The fourth word of its value follows from the row.
+/// The leaf of a slot's claim. The fourth word of the value follows from the row.
 fn claim_leaf(own: &[Goldilocks], unit: u64) -> Digest {
     if own[at::IS_ZERO] == ONE {
         return chain(b"ETHZ", &own[at::CLAIM..][..16]);
@@ -275,7 +276,7 @@ static ATTACK: LazyLock<Attack> = LazyLock::new(|| Attack::new(0));
 static UNITS: LazyLock<Attack> = LazyLock::new(|| Attack::new(6));
 static TOKENS: LazyLock<Attack> = LazyLock::new(|| Attack::new(18));
 
-/// The helpers say what the circuit does: trees of another shape hold.
+/// The helpers agree with the circuit: trees of another shape hold.
 #[test]
 fn any_shape_of_the_trees_holds() {
     for attack in [&*ATTACK, &*UNITS, &*TOKENS] {
@@ -286,7 +287,7 @@ fn any_shape_of_the_trees_holds() {
         Attack::trees(&mut free, [&leaves[0], &leaves[1]]);
         assert_ne!(free[..4], attack.free[..4]);
         assert!(attack.holds(&free));
-        // Without the account; and in another order.
+        // Without the account, and in another order.
         free[at::own()] = ZERO;
         let mut leaves = attack.leaves(&free, 3);
         leaves[1].reverse();
@@ -300,7 +301,7 @@ fn every_element_counts() {
     let attack = &*ATTACK;
     let unused = |at: usize| (at::slot(3)..at::own()).contains(&at);
     for at in 0..at::end() {
-        // The key is the prover's; so are slots that are not used, and hashes that are not.
+        // The key, unused slots and unused hashes may be anything.
         let hash = at.checked_sub(at::merges()).map(|i| i / 9);
         let of_rows = at.checked_sub(at::row_merges()).map(|i| i / 9);
         let idle = hash == Some(3) || of_rows == Some(2);
@@ -326,7 +327,7 @@ fn rows_are_those_of_their_claims() {
         }
         attack.forged("more units", 3, |free| free[own + at::UNITS] += ONE);
         attack.forged("more rest", 3, |free| free[own + at::REST] += ONE);
-        // A unit for 10^d of rest, and the other way round.
+        // One unit as 10^d of the rest, and the reverse.
         for sign in [ONE, -ONE] {
             let unit = Goldilocks::new(attack.unit);
             attack.forged("a unit as rest", 3, |free| {
@@ -334,7 +335,7 @@ fn rows_are_those_of_their_claims() {
                 free[own + at::REST] -= sign * unit;
             });
         }
-        // A value that is p more; words with a carry that no one takes.
+        // A value plus p; words with a carry that is not added to the next word.
         let words = own + at::WORDS;
         attack.forged("a word of 2^32", 3, |free| {
             free[words] += Goldilocks::new(1 << 32);
@@ -383,14 +384,14 @@ fn zero_slots_are_zero() {
         free[at::slot(i) + at::IS_ZERO] = Goldilocks::new(is_zero.into());
     };
     attack.forged("a value as a zero slot", 3, |free| chosen(free, 0, true));
-    // With the words of a zero slot, the row keeps its value.
+    // With the words of a zero slot, while the row keeps its value.
     attack.forged("a zero slot with a value in its row", 4, |free| {
         chosen(free, 0, true);
         free[first + at::WORDS..first + at::ACTIVE].fill(ZERO);
     });
     attack.forged("a value in the row of a zero slot", 4, |free| free[second + at::UNITS] = ONE);
     attack.forged("a value in the claim of a zero slot", 3, |free| free[second + at::WORDS] = ONE);
-    // A row of 2^96 that has no words in the claim of a zero slot: the fourth one is hashed in claims with a value alone.
+    // A row of 2^96: its only nonzero word is the fourth one, which is hashed only in claims with a value.
     let attack = &*TOKENS;
     let units = (1_u128 << 96) / 10_u128.pow(18);
     let rest = (1_u128 << 96) % 10_u128.pow(18);
@@ -408,7 +409,7 @@ fn each_slot_is_there_once() {
             free[at::slot(to) + i] = free[at::slot(from) + i];
         }
     };
-    // What is forged here is true of one of the digests. The other one is that of the three claims.
+    // One of the two digests is that of the forged slots; the other is that of the three claims.
     let [claims, rows] = attack.leaves(&attack.free, 3);
     let all = |what: &str, active: usize, leaves: [&[Digest]; 2], change: &dyn Fn(&mut [Goldilocks])| {
         let faults = attack.refused(what, |free| {
@@ -446,14 +447,14 @@ fn each_slot_is_there_once() {
     let of_replaced = of(&replaced, 3);
     all("a row for another", 3, [&claims, &of_replaced[1]], &replaced);
     all("a claim for another", 3, [&of_replaced[0], &rows], &replaced);
-    // A leaf twice in one tree, with the same digests below the other.
+    // One leaf twice in a tree, with the other digest unchanged.
     all("a leaf of claims twice", 3, [&[&claims[..], &claims[1..2]].concat()[..4], &rows], &|free| {
         free[at::own()] = ZERO;
     });
     all("a leaf of rows twice", 3, [&claims, &[&rows[..], &rows[..1]].concat()], &|_| ());
     all("the account twice", 3, [&[&claims[..1], &claims[..3]].concat(), &rows], &|_| ());
     all("no account", 3, [&claims, &rows], &|free| free[at::own()] = ZERO);
-    // Slots that are used are the first ones.
+    // Used slots must come first.
     attack.refused("a gap", |free| {
         free[at::slot(1) - 1] = ZERO;
         let mut leaves = attack.leaves(free, 3);
@@ -467,16 +468,16 @@ fn each_slot_is_there_once() {
     }
 }
 
-/// Carries, bytes and tags are hints: a prover may choose others.
+/// Carries, bytes and tags are hints: a prover may choose other values.
 #[test]
 fn no_other_choice_holds() {
     let attack = &*UNITS;
     let honest = attack.circuit.witness(&attack.free).unwrap();
     let mut tried = 0;
-    // A tag, twelve rows of three bytes, of which every third one has two, and three carries.
+    // A tag; twelve rows of three bytes, every third of them with two bytes; three carries.
     let rows: Vec<u32> = attack.circuit.choices().collect();
     assert_eq!(rows.len(), 16 * ROOM);
-    // A slot with a value, a zero slot, one that is not used.
+    // A slot with a value, a zero slot, an unused slot.
     for (i, &row) in rows.iter().enumerate().filter(|(i, _)| i / 16 != 2) {
         let used = match i % 16 {
             0 | 13.. => u64::MAX,
@@ -496,7 +497,7 @@ fn no_other_choice_holds() {
     assert!(tried > 100, "{tried}");
 }
 
-/// A claim of another value, with carries for which all sums hold modulo p: only their range is wrong.
+/// A claim of another value with carries for which all sums hold modulo p: only the range of the carries is wrong.
 #[test]
 fn carries_do_not_wrap() {
     let attack = &*UNITS;
@@ -522,13 +523,15 @@ fn carries_do_not_wrap() {
     assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. })), "{faults:?}");
 }
 
-/// A byte of 256 more, and one less above it, with the row's half that they say: nothing else is wrong.
+/// A byte that is 256 too large, and the next one 1 too small, with the row's half that follows from them: everything
+/// else holds.
 #[test]
 fn bytes_have_eight_bits() {
     let attack = &*ATTACK;
     let rows: Vec<u32> = attack.circuit.choices().collect();
     let own = at::slot(0);
-    // The least significant word of the slot is the first of what twelve rows have, behind the tag; its bytes are those of the last half.
+    // The least significant word of the slot comes first in the twelve rows after the tag. Its bytes are those of the
+    // last half.
     let word = attack.free[own + at::CLAIM + 5].as_u64();
     let bytes: [u64; 4] = core::array::from_fn(|i| word >> (8 * i) & 0xff);
     assert!(bytes[1] > 0);
@@ -544,11 +547,11 @@ fn bytes_have_eight_bits() {
     let packed = (bytes[0] + 256) | ((bytes[1] - 1) << 21) | (bytes[2] << 42);
     let chosen = [(rows[1], Goldilocks::new(packed))].into();
     let faults = attack.circuit.witness_with(&free, &chosen).unwrap().faults(&attack.circuit);
-    // The sum over the bytes is another one, as a row of bits counts eight of each.
+    // The sum over the bytes also differs, because a row of bits sums eight bits of each byte.
     assert!((1..=2).contains(&faults.len()), "{faults:?}");
 }
 
-/// Units of 2^63 more, whose limbs are those of the value: only their highest bit is wrong.
+/// Units that are 2^63 too large, with the limbs of the value: only the highest bit is wrong.
 #[test]
 fn units_are_below_2_to_the_63() {
     for attack in [&*ATTACK, &*UNITS, &*TOKENS] {
@@ -566,7 +569,8 @@ fn units_are_below_2_to_the_63() {
     }
 }
 
-/// No true claim has words of more than 32 bits. The reshape alone does not refuse them: the proof about the state does.
+/// A true claim has no words of more than 32 bits. Reshape alone does not refuse such words: the proof about the state
+/// does.
 #[test]
 fn words_are_left_to_the_proof_about_the_state() {
     let attack = &*UNITS;
@@ -607,7 +611,7 @@ fn verifier(size: Size) -> ReshapeVerifier<Quadratic> {
     ReshapeVerifier::new(&UNIQUE_100, size).unwrap()
 }
 
-/// Elements of each slot, those of the circuits, and the digests of their keys.
+/// Elements per slot and per circuit, and the digests of the keys.
 #[test]
 fn the_circuits_have_these_rows() {
     let mut lines = Vec::new();
@@ -652,7 +656,7 @@ fn proofs_hold_for_what_they_say_alone() {
     assert_eq!(proof.verify(&[0x77; 20], 6, d_claims, d_rows), Err(ReshapeError::Contract));
     let units = ReshapeError::Decimals { expected: 18, found: 6 };
     assert_eq!(proof.verify(table.address(), 18, d_claims, d_rows), Err(units));
-    // Each field of the statement.
+    // Changes each field of the statement.
     let refused = |what: &str, change: &dyn Fn(&mut Reshape)| {
         let mut other = proof.clone();
         change(&mut other);
@@ -676,7 +680,7 @@ fn proofs_hold_for_what_they_say_alone() {
     for at in (0..proof.proof.len()).step_by(proof.proof.len() / 40) {
         refused("a byte", &|proof| proof.proof[at] ^= 1);
     }
-    // Bytes.
+    // Damaged bytes.
     for length in (0..120).chain([bytes.len() - 8, bytes.len() - 1]) {
         let read = Reshape::from_bytes(&bytes[..length]);
         assert!(read.is_err() || verify(&read.unwrap(), d_claims, d_rows).is_err(), "{length} bytes");
@@ -693,7 +697,7 @@ fn proofs_hold_for_what_they_say_alone() {
     assert!(matches!(Reshape::from_bytes(b"EVGE\x04\0"), Err(ReshapeError::Format(_))));
 }
 
-/// A prover with any free data makes no proof of a statement that does not hold.
+/// One prover proves tables of different lengths.
 #[test]
 fn provers_of_one_size_prove_many_tables() {
     let prover = ReshapeProver::<Quadratic>::new(&UNIQUE_100, size(8, 0)).unwrap();
@@ -706,7 +710,7 @@ fn provers_of_one_size_prove_many_tables() {
     }
 }
 
-/// 4,096 slots, with values of 123 bits.
+/// 4,096 slots with values of 123 bits.
 #[test]
 #[ignore = "slow: a circuit of 2^24 elements"]
 fn the_largest_table_is_proven() {
@@ -748,7 +752,7 @@ mod mutation {
                     *own = byte;
                 }
             }
-            // What is read is written with the same bytes.
+            // What is decoded encodes to the same bytes.
             if let Ok(read) = Reshape::from_bytes(&bytes) {
                 prop_assert_eq!(read.to_bytes(), bytes);
                 prop_assert!(read.slots > 0 && read.decimals <= 18);

@@ -1,4 +1,5 @@
-//! ethereum/soundcalc as an outside check: other systems' published figures from our formulas, and its figures for our parameters.
+//! Checks against ethereum/soundcalc: our formulas reproduce the published figures of other systems, and soundcalc's
+//! figures for our parameters agree with ours.
 
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::reed_solomon::Code;
@@ -23,10 +24,10 @@ const CONFIGURATIONS: [&str; 3] = [
     include_str!("../../../../vectors/soundcalc/grove-128.toml"),
 ];
 const PAGE: &str = include_str!("../../../../docs/security.md");
-/// What figures may differ by, in bits.
+/// Tolerance of figures, in bits.
 const CLOSE: f64 = 0.01;
 
-/// Every figure of every circuit, and what the report prints of it; the row of the security page.
+/// Checks every figure of every circuit, its printed value, and the row of the security page.
 fn checked(system: &Value) {
     let figures = systems::figures(system);
     for systems::Figure { circuit, regime, term, printed, bits, ours } in &figures {
@@ -50,7 +51,7 @@ fn our_formulas_give_the_published_figures_of_other_systems() {
     systems.iter().for_each(checked);
 }
 
-/// The files are what the example prints: `cargo run -p evergrove-grove --example soundcalc -- toml grove-128`.
+/// The files are the output of the example: `cargo run -p evergrove-grove --example soundcalc -- toml grove-128`.
 #[test]
 fn our_parameters_are_exported() {
     for ((name, text), file) in export::all().into_iter().zip(CONFIGURATIONS) {
@@ -88,7 +89,8 @@ fn soundcalc(systems: &[Value], system: &str, circuit: &str, regime: &str, term:
     bits.as_f64().unwrap_or_else(|| panic!("{circuit}, {regime}, {term}"))
 }
 
-/// Bits that soundcalc takes off where a term has the list as a factor: its list is the Johnson bound's, ours that of the interpolation.
+/// The bits by which soundcalc's figure is lower if the list size is a factor of the term: soundcalc uses the list of
+/// the Johnson bound, we use that of the interpolation.
 fn longer(code: &Code) -> f64 {
     let gap = code.agreement - code.rate.sqrt();
     (Code::below_johnson(code.field_bits, code.rate, gap).list_size / code.list_size).log2()
@@ -98,7 +100,7 @@ fn same(ours: f64, theirs: f64, what: &str) {
     assert!((ours - theirs).abs() < CLOSE, "{what}: {ours}, soundcalc with what it counts otherwise {theirs}");
 }
 
-/// The terms that soundcalc has; what it counts otherwise is in the sums.
+/// The terms that soundcalc has, with corrections where it counts differently.
 #[test]
 fn the_figures_of_plonky2s_profiles_are_those_of_soundcalc() {
     let systems = systems::read(OURS);
@@ -106,7 +108,8 @@ fn the_figures_of_plonky2s_profiles_are_those_of_soundcalc() {
         let terms = layer.terms();
         let rate = 2f64.powi(-i32::from(layer.fri.rate_bits));
         let list = longer(&Code::johnson(128.0, rate, terms.multiplicity.into()));
-        // The rows beside the constraints' degree: (D + 2) k, where Z_H times the quotient has (D + 1) k.
+        // soundcalc adds the rows to the constraints' degree, which gives (D + 2) k; Z_H times the quotient has degree
+        // (D + 1) k.
         let constraints = f64::from(layer.shape.quotient_degree_factor + 1);
         let rows = ((constraints + 1.0) / constraints).log2();
         for (regime, ours, list) in [("UDR", terms.unique_decoding, 0.0), ("JBR", terms.johnson, list)] {
@@ -123,7 +126,7 @@ fn bits(terms: &[Term], name: &str) -> f64 {
     terms.iter().find(|term| term.name == name).unwrap_or_else(|| panic!("{name}")).bits
 }
 
-/// How many pairs of oracles soundcalc has.
+/// Checks the figures of one profile. Returns the number of pairs of oracles.
 fn grove<K: Extension>(parameters: &Parameters<K>, name: &str) -> usize {
     let systems = systems::read(OURS);
     let theirs = |circuit: &str, regime, term| soundcalc(&systems, name, circuit, regime, term);
@@ -134,7 +137,7 @@ fn grove<K: Extension>(parameters: &Parameters<K>, name: &str) -> usize {
     for i in 0..rounds.len() {
         let (circuit, fold, queries) = (format!("oracle {i}"), format!("folds {i}"), format!("queries {i}"));
         for (regime, terms) in [("UDR", &unique), ("JBR", &listed)] {
-            // Without samples, what queries miss is counted for each table that the next oracle may stand for.
+            // Without samples, the error of the queries counts for each table that the next oracle may encode.
             let next = match rounds.get(i + 1) {
                 Some(round) if round.samples == 0 && regime == "JBR" => codes[i + 1].list_size.log2(),
                 _ => 0.0,
@@ -146,7 +149,7 @@ fn grove<K: Extension>(parameters: &Parameters<K>, name: &str) -> usize {
             let circuit = format!("oracles {} and {i}", i - 1);
             let samples = theirs(&circuit, "JBR", "OOD(i=1)") + 2.0 * longer(&codes[i]);
             same(bits(&listed, &format!("samples {i}")), samples, &circuit);
-            // What is joined adds nothing that shows.
+            // The combination adds no visible error.
             let before = format!("queries {}", i - 1);
             same(bits(&unique, &before), theirs(&circuit, "UDR", "Shift(i=1)"), &circuit);
             pairs += 1;
@@ -163,7 +166,8 @@ fn the_figures_of_grove_are_those_of_soundcalc() {
     assert_eq!(grove(&export::listed(), "grove-128"), 1);
 }
 
-/// Ours, and the least of soundcalc's totals for the circuits of a profile. A pair of oracles has one gap for both, which is not ours for the first.
+/// Our bits, and the minimum of soundcalc's totals for the circuits of a profile. soundcalc gives a pair of oracles one
+/// gap, which is not our gap for the first oracle.
 #[test]
 fn the_security_page_has_both() {
     let systems = systems::read(OURS);

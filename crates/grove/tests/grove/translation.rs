@@ -1,4 +1,4 @@
-//! Attacks on the circuits of digest translation by setting values, in trees of height 8 with buckets of 4.
+//! Attacks on the circuits of digest translation that set values directly, in trees of height 8 with buckets of 4.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ const ZERO: Goldilocks = Goldilocks::ZERO;
 const SIZE: Size = Size { height_max: 8, capacity: 4 };
 /// The bucket's first position.
 const BASE: u64 = 20;
-/// Elements in front of the messages: C, the key, bits of the number. Each message has twelve.
+/// Elements before the messages: C, the key, bits of the number. Each message has twelve.
 const MESSAGES: usize = 8 + 6;
 const MESSAGE: usize = 12;
 
@@ -36,7 +36,7 @@ fn family() -> Family<'static> {
     Family { translation: Some(&KeccakTree::Values), ..Family::of_batches(SIZE) }
 }
 
-/// A small word, the largest ones, nothing in slot 1.
+/// The largest words, an empty slot, small words.
 fn slots() -> Vec<Option<Value>> {
     let value = |x: u64| -> Value { core::array::from_fn(|k| Goldilocks::reduce((x << 40) + 77 * k as u64 + x)) };
     let largest = [Goldilocks::new(5), -ONE, Goldilocks::new((1 << 32) - 1), Goldilocks::new(1 << 32)];
@@ -53,7 +53,7 @@ fn poseidon_root(slots: &[Option<Value>]) -> Digest {
     level[0]
 }
 
-/// The Keccak digest that the last plane says.
+/// The Keccak digest in the last plane.
 fn said(circuit: &Circuit<Quadratic>, witness: &Witness) -> KeccakDigest {
     let row = circuit.rows(Table::KeccakPlane) - 1;
     let columns = witness.row(circuit.tables(), Table::KeccakPlane, row);
@@ -107,7 +107,7 @@ fn a_bucket_says_both_digests() {
     assert_eq!(translation::slots(SIZE, &BucketWitness { statement, leaves: leaves.to_vec() }), slots());
 }
 
-/// Any half of a message, of a slot with a leaf and of an empty one; indices, the padding and its end.
+/// Changes any half of a message, for a slot with a leaf and for an empty one: indices, the padding and its end.
 #[test]
 fn messages_are_those_of_slots() {
     let circuit = &BUCKET.circuit;
@@ -123,14 +123,14 @@ fn messages_are_those_of_slots() {
 #[test]
 fn words_have_one_pair_of_halves() {
     let circuit = &BUCKET.circuit;
-    // 5 as p + 5: the halves are below 2^32, and their word is the leaf's.
+    // 5 written as p + 5: the halves are below 2^32, and their word equals the leaf's in F.
     let largest = Goldilocks::new((1 << 32) - 1);
     let low = MESSAGES + 2;
     assert_eq!(refused("p + 5", circuit, &with(&[(low, ONE), (low + 1, largest)]), 2).len(), 2);
-    // p - 1 has the largest half and zero: any inverse will do.
+    // p - 1 has the largest half and zero, so any inverse is accepted.
     let zero = BUCKET.free[MESSAGES + 4];
     assert_eq!([zero, BUCKET.free[MESSAGES + 5]], [ZERO, largest]);
-    // A half of 2^32 and more.
+    // A half of at least 2^32.
     let carry = Goldilocks::new(1 << 32);
     refused("a carry", circuit, &with(&[(low, carry), (low + 1, -ONE)]), 8);
     let high = MESSAGES + 2 * MESSAGE + 3;
@@ -148,7 +148,7 @@ fn words_have_one_pair_of_halves() {
             }
         };
         let slot = slots()[i / 4].unwrap_or_default();
-        // Whatever it is, where the low half is zero.
+        // Any inverse is accepted if the low half is zero.
         let needed = slot[i % 4].as_u64() & 0xffff_ffff != 0;
         assert_eq!(!witness.faults(circuit).is_empty(), needed, "{i}");
     }
@@ -158,7 +158,7 @@ fn words_have_one_pair_of_halves() {
 fn slots_are_in_both_trees_or_in_none() {
     let circuit = &BUCKET.circuit;
     let slot = |slot: usize| {
-        // Each slot is eight elements, its bit, and the siblings that no earlier one had: two, none, one, none.
+        // A slot is eight elements, its bit, and the siblings that no earlier slot had: two, none, one, none.
         MESSAGES + 4 * MESSAGE + 9 * slot + 4 * [0, 2, 2, 3][slot]
     };
     assert_eq!(BUCKET.free[slot(1)], Goldilocks::new(BASE + 1));
@@ -166,21 +166,21 @@ fn slots_are_in_both_trees_or_in_none() {
         let bit = slot(i) + 8;
         assert_eq!(BUCKET.free[bit], Goldilocks::new(value.is_some().into()));
         let other = if value.is_some() { -ONE } else { ONE };
-        // The free data behind the bit moves.
+        // The free data behind the bit is shifted.
         refused("the other bit", circuit, &with(&[(bit, other)]), 400);
         refused("half a bit", circuit, &with(&[(bit, Goldilocks::half() - BUCKET.free[bit])]), 400);
         refused("another index", circuit, &with(&[(slot(i), ONE)]), 8);
         refused("another value", circuit, &with(&[(slot(i) + 2, ONE)]), 8);
         refused("more behind the value", circuit, &with(&[(slot(i) + 6, ONE)]), 8);
     }
-    // A message of an empty slot where the leaf is, and the other way round.
+    // The message of an empty slot for a slot with a leaf, and the reverse.
     let message = |slot: usize| BUCKET.free[MESSAGES + slot * MESSAGE..][..MESSAGE].to_vec();
     for (from, to) in [(1, 0), (2, 1), (2, 3)] {
         let changes: Vec<(usize, Goldilocks)> =
             (0..MESSAGE).map(|i| (MESSAGES + to * MESSAGE + i, message(from)[i] - message(to)[i])).collect();
         refused("another slot's message", circuit, &with(&changes), 24);
     }
-    // The node elsewhere, bits that are none, another digest.
+    // Another position of the node, values that are not bits, another digest.
     for i in 8..MESSAGES {
         let bit = BUCKET.free[i];
         refused("another number", circuit, &with(&[(i, ONE - bit - bit)]), 64);
@@ -191,7 +191,7 @@ fn slots_are_in_both_trees_or_in_none() {
 
 static WORLD: LazyLock<World> = LazyLock::new(|| World::new(parameters(SIZE), &family()));
 
-/// The columns of a merge that states this about proofs of those.
+/// The columns of a merge that makes this statement about proofs of `said`.
 fn merged(statement: Statement, said: [&Said; 2], empty: [bool; 2], changes: &[(usize, Goldilocks)]) -> Witness {
     let (mut free, _) = merge_data(SIZE, WORLD.key.digest(), &statement, &KeccakTree::Values, sides(said, empty));
     for &(at, by) in changes {
@@ -210,7 +210,7 @@ fn a_merge_says_the_node_above_its_children() {
         ([&left, &right], [false, false], [digest(&left), digest(&right)]),
         ([&left, &left], [false, true], [digest(&left), null]),
         ([&right, &right], [true, false], [null, digest(&right)]),
-        // True of the empty subtree.
+        // True for an empty subtree.
         ([&left, &right], [true, true], [null, null]),
     ] {
         let witness = merged(node(3, 16), said_of, empty, &[]);
@@ -235,7 +235,7 @@ fn children_are_the_two_halves() {
     refused("another parent", node(3, 24), [&left, &right], there, &[]);
     refused("another height", node(4, 16), [&left, &right], there, &[]);
     refused("no height", node(0, 16), [&left, &right], there, &[]);
-    // Nothing at the height 0, whose empty subtrees have no height: by the flag of height 0 alone.
+    // An empty merge at height 0, whose children would have no height. Only the check of the lowest flag refuses it.
     let both = [true; 2];
     let (data, _) =
         merge_data(SIZE, WORLD.key.digest(), &node(1, 16), &KeccakTree::Values, sides([&left, &right], both));
@@ -246,7 +246,8 @@ fn children_are_the_two_halves() {
     let (low, moved) = (child(3, 1, 16), child(2, 2, 24));
     refused("a lower child", node(3, 16), [&low, &right], there, &[]);
     refused("a child elsewhere", node(3, 16), [&left, &moved], there, &[]);
-    // Elements in front of the children's: key and number, flags, C and K as they are used, then as they are stated, places, circuits, empty bits.
+    // Elements before those of the children: key and number, flags, C and K as used, then as stated, places, circuits,
+    // empty bits.
     let (number, flags, used) = (4, 8, 8 + 8);
     let stated = used + 8 + 16;
     let places = stated + 8 + 16;
@@ -257,17 +258,17 @@ fn children_are_the_two_halves() {
         refused("another digest", node(3, 16), [&left, &right], there, &[(at, ONE)]);
     }
     for at in (stated..places).step_by(3).chain([places, places + 1, places + 4, places + 5]) {
-        // Its proof does not hold: much is wrong.
+        // The child's proof does not hold, which gives many faults.
         assert!(!merged(node(3, 16), [&left, &right], there, &[(at, ONE)]).faults(merge).is_empty(), "{at}");
     }
-    // Called empty with digests of its own, and the other way round; by half.
+    // A child that is called empty but has digests of its own, and the reverse; half a bit.
     for side in 0..2 {
         refused("called empty", node(3, 16), [&left, &right], there, &[(empty + side, ONE)]);
         let mut one = there;
         one[side] = true;
         refused("called there", node(3, 16), [&left, &right], one, &[(empty + side, -ONE)]);
         refused("half empty", node(3, 16), [&left, &right], there, &[(empty + side, Goldilocks::half())]);
-        // Empty in one tree alone: C of the empty subtree above K of the child.
+        // Empty in one tree only: C of the empty subtree, but K of the child.
         let (free, _) =
             merge_data(SIZE, WORLD.key.digest(), &node(3, 16), &KeccakTree::Values, sides([&left, &right], there));
         let (nothing, _) =
@@ -280,7 +281,8 @@ fn children_are_the_two_halves() {
     }
 }
 
-/// Rows of bucket and merge by table; committed and fixed elements, log2 of the places on the bus, of the stack, columns of the first oracle.
+/// Rows of bucket and merge per table; committed and fixed elements; log2 of the places on the bus and of the stack;
+/// columns of the first oracle.
 pub(crate) fn counts<K: Extension>(rounds: &[Round], family: &Family<'_>) -> [Vec<usize>; 3] {
     let parameters = fixed_point::<K>(rounds, &family.modes(), |parameters| family.blocks(parameters)).unwrap();
     let [bucket, merge] =
@@ -290,7 +292,7 @@ pub(crate) fn counts<K: Extension>(rounds: &[Round], family: &Family<'_>) -> [Ve
     [bucket, merge, [&elements[..], &[layout.bus_variables(), schedule.variables, schedule.width]].concat()]
 }
 
-/// `docs/math/applications.md` has these.
+/// `docs/math/applications.md` lists these numbers.
 #[test]
 fn the_circuits_have_these_rows() {
     let size = Size { height_max: 27, capacity: 128 };
@@ -300,7 +302,7 @@ fn the_circuits_have_these_rows() {
     assert_eq!(text, include_str!("translation.txt").trim_end());
 }
 
-/// Proofs of earlier versions verify: the key of [`KeccakTree::Values`] is theirs.
+/// Proofs of earlier versions verify, because the key of [`KeccakTree::Values`] has not changed.
 #[test]
 fn the_key_is_that_of_earlier_versions() {
     let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 7, KeccakTree::Values).unwrap();
@@ -308,7 +310,7 @@ fn the_key_is_that_of_earlier_versions() {
     assert_eq!(digest, "1e07f530cc458769b06b0624abcc65cb4368294c1a8c068e912c705e9676eaa8");
 }
 
-/// Real proofs: a bucket and an empty one, then two, by one key.
+/// Real proofs with one key: a bucket and an empty one, then two buckets.
 #[test]
 fn a_small_tree_is_proven_and_updated() {
     let app = AppSpec { name: "digest-translation".into(), parameters: b"\x01keccak-256".to_vec() };

@@ -1,4 +1,5 @@
-//! The verifier of `evergrove-verifier`, which reads a key file once, says of every proof what the one with the key in memory says.
+//! The verifier of `evergrove-verifier`, which reads a key file once, agrees on every proof with the verifier that has
+//! the key in memory.
 
 use std::sync::LazyLock;
 
@@ -15,7 +16,7 @@ use evergrove_verifier::{BackendId, BatchProof, Commitment, HeightClass, Policy,
 use crate::mutation::PROOFS;
 use crate::mutation::streaming::bound;
 
-/// The key files of [`PROOFS`].
+/// The key files of the proofs in [`PROOFS`].
 pub(crate) static KEYS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let key = |verifier: &GroveVerifier| {
         let mut key = Vec::new();
@@ -31,13 +32,13 @@ fn policy() -> Policy {
     Policy::default().allow_profile(Profile::Grove128)
 }
 
-/// The commitment that a proof of [`PROOFS`] is about.
+/// The commitment for a proof of [`PROOFS`].
 pub(crate) fn commitment(which: usize) -> Commitment {
     let statement = PROOFS[which].0.statement;
     Commitment { height: statement.height, root: statement.root }
 }
 
-/// The file of a proof.
+/// The proof as a file.
 pub(crate) fn file(which: usize, proof: &NodeProof) -> Vec<u8> {
     let batch = BatchProof {
         scheme: SCHEME.into(),
@@ -60,7 +61,7 @@ pub(crate) fn run<'a>(request: Request<'_>, key: impl IntoIterator<Item = &'a [u
     check.finish()
 }
 
-/// What the verifier says of a proof beside its key file.
+/// The result of the verifier that reads a key file.
 pub(crate) fn streamed(which: usize, proof: &NodeProof) -> Result<Verdict, Failure> {
     let (file, commitment, policy) = (file(which, proof), commitment(which), policy());
     run(Request::new(&file, &commitment, &policy), KEYS[which].chunks(1 << 16))
@@ -84,7 +85,7 @@ fn proofs_are_accepted_whatever_pieces_the_key_comes_in() {
             assert_eq!((shown, key, statement), (Some(leaves.len()), verifier.key_digest(), proof.statement));
             assert_eq!(bits, soundness::bits(PROFILES[which], HeightClass::H27));
         }
-        // The pinned digest is that of this file.
+        // The pinned digest is the digest of this file.
         assert_eq!(pinned_grove(PROFILES[which], HeightClass::H27), Some(verifier.key_digest()));
         let mut changed = leaves.clone();
         changed[1].1[0] += evergrove_primitives::Goldilocks::ONE;
@@ -95,7 +96,7 @@ fn proofs_are_accepted_whatever_pieces_the_key_comes_in() {
     }
 }
 
-/// A check beside a key file takes memory in proportion to the proof, whatever the key.
+/// A check with a key file takes memory in proportion to the proof, whatever the size of the key.
 #[test]
 fn a_check_takes_three_times_the_proof_and_a_megabyte_of_heap() {
     let lines = [0, 1].map(|which| {
@@ -104,7 +105,7 @@ fn a_check_takes_three_times_the_proof_and_a_megabyte_of_heap() {
         let (verdict, peak) = heap::peak(|| run(Request::new(&file, &commitment, &policy), key));
         assert_eq!(code(verdict), Code::Accepted);
         assert!(peak <= bound(file.len()), "{peak} bytes of heap for a proof of {}", file.len());
-        // Rounded, since the last bits are those of the allocator's callers.
+        // Rounded, because the allocator's other callers change the last bits.
         format!(
             "{}: {} KiB of heap, {} KiB of proof, {} KiB of key",
             PROFILES[which],
@@ -142,7 +143,7 @@ fn a_key_that_is_not_the_right_one_gives_no_verdict() {
     let last = high.len() - 8;
     high[last..].fill(0xff);
     assert_eq!(with(&high), Failure::Key(KeyError::NonCanonical { offset: last as u64 }));
-    // Even a false proof gets no verdict with a wrong key.
+    // With a wrong key, even a false proof gets no verdict.
     let mut proof = proof.clone();
     *proof.bytes.last_mut().unwrap() ^= 1;
     let refused = self::file(0, &proof);
@@ -151,7 +152,7 @@ fn a_key_that_is_not_the_right_one_gives_no_verdict() {
     damaged[key.len() / 2] ^= 1;
     assert_eq!(code(run(request, [&damaged[..]])), Code::WrongKey);
     assert_eq!(code(run(request, [&key[..]])), Code::Refused);
-    // The digest may be the verifier's own choice.
+    // The caller may choose the key's digest.
     let other = PROOFS[1].1.key_digest();
     assert_eq!(code(run(request.key(other), [&key[..]])), Code::WrongKey);
 }
@@ -172,7 +173,7 @@ fn each_kind_of_bad_input_has_its_code() {
     assert_eq!(of(&[&good[..], &[0]].concat(), &commitment), Code::Trailing);
     assert_eq!(of(b"EVGX\x02\0", &commitment), Code::Magic);
     assert_eq!(of(b"EVGP\xff\xff\0\0\0\0", &commitment), Code::Version);
-    // A record that says it has four gigabytes.
+    // A record that states a length of four gigabytes.
     assert_eq!(of(b"EVGP\x02\0\x01\x01\xff\xff\xff\xff", &commitment), Code::Truncated);
     assert_eq!(of(&vec![0; 3 << 20], &commitment), Code::Malformed);
     assert_eq!(edited(|p| p.profile = Profile::Johnson), Code::Profile);
@@ -189,7 +190,7 @@ fn each_kind_of_bad_input_has_its_code() {
     assert_eq!(edited(|p| p.body.extend([0; 8])), Code::Trailing);
     assert_eq!(edited(|p| p.body.resize((1 << 20) + 8, 0)), Code::Malformed);
     assert_eq!(edited(|p| p.body[800] ^= 1), Code::Refused);
-    // What is false changes the transcript, and with it how long a proof should be.
+    // A false statement changes the transcript, and with it the expected length of the proof.
     for element in 0..4 {
         let mut batch = BatchProof::decode(&good).unwrap();
         batch.statement.canonical.0[element] += evergrove_primitives::Goldilocks::ONE;

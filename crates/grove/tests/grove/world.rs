@@ -1,4 +1,4 @@
-//! Children of the prover's choice for merges of digest translation.
+//! Children for merges of digest translation, with statements that the prover chooses.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use evergrove_verifier::argument::Parameters;
 use evergrove_verifier::key::Public;
 use evergrove_verifier::{Statement, information};
 
-/// A circuit about no proof that says six words of the prover's choice, and the merge.
+/// The merge, and a circuit without child proofs that states any six words.
 pub(crate) struct World {
     says: Circuit<Quadratic>,
     pub(crate) key: Key<Quadratic>,

@@ -5,26 +5,26 @@ use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use super::RowWidth;
 
-/// A line for each key: elements of a row, scheme, profile, bits of the greatest position, digest.
+/// One line per key: elements of a row, scheme, profile, bits of the greatest position, digest.
 const KEYS: &str = include_str!("keys.txt");
 
 /// A key of the family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PinnedKey {
-    /// Of rows of this width.
+    /// The width of the rows.
     pub width: RowWidth,
-    /// Over a batch or over all rows.
+    /// Selected (over a batch) or complete (over all rows).
     pub scheme: Scheme,
     /// The profile of the proofs.
     pub profile: Profile,
-    /// Tables of these heights.
+    /// The class of the tables' heights.
     pub class: HeightClass,
-    /// The digest, which proofs state.
+    /// The digest, as proofs state it.
     pub digest: Digest,
 }
 
 impl PinnedKey {
-    /// All of them.
+    /// All keys of the family.
     pub fn all() -> impl Iterator<Item = Self> {
         KEYS.lines().filter_map(Self::of_line)
     }
@@ -45,7 +45,8 @@ impl PinnedKey {
 }
 
 impl RowWidth {
-    /// The digest of the key of these circuits, which proofs state: `None` of schemes and profiles that have no such circuits.
+    /// The digest of the key of these circuits, as proofs state it; `None` for schemes and profiles without such
+    /// circuits.
     pub fn key(self, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Digest> {
         let same = |key: &PinnedKey| (key.width, key.scheme, key.profile, key.class) == (self, scheme, profile, class);
         PinnedKey::all().find(same).map(|key| key.digest)

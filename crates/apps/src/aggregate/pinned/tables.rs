@@ -1,6 +1,6 @@
-//! The circuits of the family: what a plan decides elsewhere, inputs decide here.
+//! The circuits of the family: inputs decide here what a plan decides in other circuits.
 //!
-//! Inputs are the verifier's, so nothing demands that one-hot vectors are one-hot and bits are bits.
+//! The verifier chooses the inputs, so no constraint demands that one-hot vectors are one-hot or that bits are bits.
 
 use evergrove_commit::schema::NULL;
 use evergrove_grove::application::Slot;
@@ -11,39 +11,39 @@ use evergrove_primitives::Goldilocks;
 use super::{CONTENT, CONTENTS, COUNTS, EXTREMA, GREATEST, NUMBERS, ONE, RowWidth, SUMS, TESTS, ZERO};
 use crate::aggregate::tables::{LIMB, Number, Sum, all_equal, at_least};
 
-/// The inputs as wires, in their order.
+/// The inputs as wires, in order.
 pub(in crate::aggregate) struct Wires {
     width: RowWidth,
     tag: Option<Base>,
     used: Vec<Base>,
     numbers: Vec<Choice>,
     contents: Vec<Choice>,
-    /// The bounds of conditions on numbers, and what their truth is made of.
+    /// The bounds of the conditions on numbers, and the coefficients of their truth.
     tests: Vec<([Number; 2], Truth)>,
-    /// The contents of others.
+    /// The contents that the other conditions compare with, and the coefficients of their truth.
     equalities: Vec<(Vec<Base>, Truth)>,
-    /// The coefficients of the filter.
+    /// The coefficients of the filter's polynomial.
     passes: Vec<Base>,
-    /// Of the last count, 1 if it has no column, and which column it has.
+    /// For the last count: 1 if it has no column, and the column that it has, one-hot.
     count: (Base, Vec<Base>),
-    /// For each extremum a and b: a x + b 2^63 - b is what is the greatest where the extremum is met.
+    /// a and b for each extremum: the extremum is where a x + b (2^63 - 1) is greatest.
     extrema: Vec<[Base; 2]>,
 }
 
-/// A column that is read: the place of its first element, one-hot, and whether it may be null.
+/// A column that is read: the place of its first element, one-hot, and whether the column may be null.
 struct Choice {
     places: Vec<Base>,
     nullable: Base,
 }
 
-/// A condition comes to null + known (fails - null + within (holds - fails)).
+/// The value of a condition is null + known (fails - null + within (holds - fails)).
 struct Truth {
     holds_less_fails: Base,
     fails_less_null: Base,
     null: Base,
 }
 
-/// A column of numbers in a row.
+/// The cell of a column of numbers.
 struct Cell {
     number: Number,
     known: Base,
@@ -77,7 +77,7 @@ impl Wires {
         Self { width, tag, used, numbers, contents, tests, equalities, passes, count, extrema }
     }
 
-    /// The output of slots whose sums need no carries.
+    /// The output of the slots. There must be few enough slots that sums need no carries.
     pub(in crate::aggregate) fn output(&self, b: &mut dyn Arithmetic, slots: &[Slot]) -> Vec<Base> {
         let zero = b.zero();
         let mut counts = [zero; COUNTS];
@@ -122,7 +122,8 @@ impl Wires {
         counts.chain(sums).chain(extrema).flat_map(|sum| sum.output(b)).collect()
     }
 
-    /// The elements of a row, which encode to the slot's value where it is active, with zeros or a sponge's state where the row has ended.
+    /// The elements of a row, which must encode to the slot's value if the slot is active. Behind the end of the row
+    /// there are zeros, or a sponge's state.
     fn open(&self, b: &mut dyn Arithmetic, slot: &Slot) -> Vec<(Word, usize)> {
         match self.tag {
             None => {
@@ -142,7 +143,7 @@ impl Wires {
         }
     }
 
-    /// Whether a row passes the filter.
+    /// 1 if a row passes the filter.
     fn passes(&self, b: &mut dyn Arithmetic, numbers: &[Cell], contents: &[(Vec<Base>, Base)]) -> Base {
         let mut truths = Vec::with_capacity(TESTS + CONTENTS);
         for (([low, high], truth), cell) in self.tests.iter().zip(numbers) {
@@ -173,7 +174,7 @@ impl Truth {
 }
 
 impl Choice {
-    /// The element behind the chosen place by so many.
+    /// The element at the chosen place plus `behind`.
     fn element(&self, b: &mut dyn Arithmetic, elements: &[(Word, usize)], behind: usize) -> Base {
         let zero = b.zero();
         let (mut words, mut weights) = (Vec::new(), Vec::new());
@@ -188,7 +189,7 @@ impl Choice {
         b.dot_base(&words, &weights)
     }
 
-    /// Whether the column is not null.
+    /// 1 if the column is not null.
     fn known(&self, b: &mut dyn Arithmetic, cell: &[Base]) -> Base {
         let null: Vec<Base> = (0..cell.len()).map(|i| b.constant(if i == 0 { NULL } else { ZERO })).collect();
         let is_null = all_equal(b, cell, &null);
@@ -197,7 +198,7 @@ impl Choice {
         b.combine([-ONE, ZERO, ONE], self.nullable, is_null.into(), one)
     }
 
-    /// The number in a column, 0 of null.
+    /// The number in a column; 0 for null.
     fn number(&self, b: &mut dyn Arithmetic, elements: &[(Word, usize)]) -> Cell {
         let cell = self.element(b, elements, 0);
         let known = self.known(b, &[cell]);
@@ -205,7 +206,7 @@ impl Choice {
         Cell { number: Number::new(b, x), known }
     }
 
-    /// The elements of a content, and whether it is not null.
+    /// The elements of a content, and 1 if it is not null.
     fn content(&self, b: &mut dyn Arithmetic, elements: &[(Word, usize)]) -> (Vec<Base>, Base) {
         let cell: Vec<Base> = (0..CONTENT).map(|behind| self.element(b, elements, behind)).collect();
         let known = self.known(b, &cell);

@@ -10,14 +10,14 @@ use super::literal::Literal;
 use crate::aggregate::exact::{Form, Operation, Rational};
 use crate::aggregate::query::ColumnIndex;
 
-/// Deeper arithmetic is refused.
+/// The greatest depth of arithmetic.
 pub(super) const MAX_DEPTH: usize = 128;
 
 const ARITHMETIC: &str = "arithmetic is made of columns of numbers, constants, +, -, * and / by a constant";
 const DEGREE: &str = "multiply two columns at most, or keep the product of some as a column of the table";
 const QUOTIENT: &str = "divide aggregates, like SUM(a) / SUM(b), or keep the quotient as a column of the table";
 
-/// The operation of an operator.
+/// The operation of an SQL operator.
 pub(super) fn operation(op: &BinaryOperator) -> Option<Operation> {
     Some(match op {
         BinaryOperator::Plus => Operation::Plus,
@@ -28,7 +28,7 @@ pub(super) fn operation(op: &BinaryOperator) -> Option<Operation> {
     })
 }
 
-/// Whether an expression is more than a column or a literal.
+/// True for an expression that is more than a column or a literal.
 pub(super) fn is_arithmetic(e: &Expr) -> bool {
     match e {
         Expr::Nested(inner) => is_arithmetic(inner),
@@ -38,7 +38,7 @@ pub(super) fn is_arithmetic(e: &Expr) -> bool {
     }
 }
 
-/// The number that an expression of numbers comes to; `None` of others, and of a division by zero.
+/// The value of an expression of constant numbers; `None` for other expressions, and for a division by zero.
 pub(super) fn constant(e: &Expr) -> Option<Rational> {
     folded(e, 0)
 }
@@ -68,12 +68,13 @@ fn folded(e: &Expr, depth: usize) -> Option<Rational> {
     }
 }
 
-/// A polynomial of degree at most two in columns. Null where one of its columns is, also of one that cancels out.
+/// A polynomial of degree at most two in columns. It is null if one of its columns is null, even a column that cancels
+/// out.
 #[derive(Clone, Debug)]
 pub(super) struct Polynomial {
-    /// Coefficients, none of them 0, by the columns that are multiplied, ascending.
+    /// The nonzero coefficients, by the columns that are multiplied, in ascending order.
     pub(super) terms: BTreeMap<Vec<ColumnIndex>, Rational>,
-    /// All columns that are named.
+    /// All columns in the expression.
     pub(super) columns: BTreeSet<ColumnIndex>,
     pub(super) form: Form,
 }
@@ -136,7 +137,7 @@ impl Polynomial {
         Self { terms, columns: BTreeSet::new(), form }
     }
 
-    /// Adds a term; those that come to nothing are left out.
+    /// Adds a term; drops it if its coefficient becomes 0.
     fn add(&mut self, columns: Vec<ColumnIndex>, value: Rational) {
         let sum = match self.terms.remove(&columns) {
             Some(before) => before.plus(&value),
@@ -147,7 +148,7 @@ impl Polynomial {
         }
     }
 
-    /// The form of a constant is that of its value.
+    /// Gives a constant the form of its value.
     fn formed(self) -> Self {
         if self.columns.is_empty() {
             return Self::constant(self.terms.into_values().next().unwrap_or_else(Rational::zero));
@@ -155,7 +156,7 @@ impl Polynomial {
         self
     }
 
-    /// The sum.
+    /// The sum of two polynomials.
     pub(super) fn plus(mut self, other: Self) -> Self {
         other.terms.into_iter().for_each(|(columns, value)| self.add(columns, value));
         self.columns.extend(other.columns);
@@ -173,7 +174,7 @@ impl Polynomial {
         self.formed()
     }
 
-    /// `None` of products of more than two columns.
+    /// The product; `None` if it multiplies more than two columns.
     fn times(&self, other: &Self) -> Option<Self> {
         let columns = self.columns.union(&other.columns).copied().collect();
         let mut product = Self { terms: BTreeMap::new(), columns, form: self.form.of_product(other.form) };

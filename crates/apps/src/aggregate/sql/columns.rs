@@ -1,4 +1,4 @@
-//! The names of a query: the table's and its columns'.
+//! The names of a query's table and columns.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,23 +12,23 @@ use super::keys::Key;
 use super::lists::{List, Needs};
 use crate::aggregate::query::{ColumnIndex, NUMBER_END};
 
-/// What a comparison of more and less needs.
+/// The name of the comparisons `<`, `<=`, `>` and `>=` in error messages.
 pub(super) const ORDER: &str = "an order";
 
-/// The columns of the table that a query is about.
+/// The columns of the query's table.
 pub(super) struct Columns<'a> {
     pub(super) schema: &'a Schema,
-    /// Names that may stand before a column's, with a point between them.
+    /// Names that may qualify a column, as in `table.column`.
     pub(super) tables: Vec<String>,
-    /// What `WHERE` says of columns with dates.
+    /// The ranges to which `WHERE` bounds columns of dates.
     pub(super) spans: Vec<Span>,
-    /// The values of columns that were given.
+    /// The given values of columns.
     pub(super) lists: BTreeMap<Vec<Key>, List>,
-    /// The columns whose values were asked for.
+    /// The columns whose values the query needs.
     pub(super) needs: RefCell<Needs>,
 }
 
-/// Dates or timestamps between which those of a column lie, in its units.
+/// A range of dates or timestamps, in units of the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) column: ColumnIndex,
@@ -37,7 +37,7 @@ pub(super) struct Span {
 }
 
 impl Columns<'_> {
-    /// The column that an expression names; `None` where it is no name.
+    /// The column that an expression names; `None` if the expression is not a name.
     pub(super) fn of(&self, e: &Expr) -> Result<Option<ColumnIndex>, SqlError> {
         match e {
             Expr::Nested(inner) => self.of(inner),
@@ -52,7 +52,7 @@ impl Columns<'_> {
         }
     }
 
-    /// The column that an expression names, of any type.
+    /// The column that an expression names, which may have any type.
     pub(super) fn listed(&self, e: &Expr) -> Result<Option<ColumnIndex>, SqlError> {
         match e {
             Expr::Identifier(name) => self.position(name).map(Some),
@@ -60,7 +60,7 @@ impl Columns<'_> {
         }
     }
 
-    /// The column of a name. Words of the ABI take no part in queries.
+    /// The column with this name. Queries cannot use columns of ABI words.
     fn named(&self, name: &Ident) -> Result<ColumnIndex, SqlError> {
         let at = self.position(name)?;
         match self.at(at) {
@@ -71,7 +71,7 @@ impl Columns<'_> {
         }
     }
 
-    /// A name as in the schema, or, without quotes, but for the case of its letters.
+    /// The column with this name. A name without quotes matches in upper and lower case.
     fn position(&self, name: &Ident) -> Result<ColumnIndex, SqlError> {
         if let Some((at, _)) = self.schema.column(&name.value) {
             return Ok(at as ColumnIndex);
@@ -95,7 +95,8 @@ impl Columns<'_> {
         &self.schema.columns()[column as usize]
     }
 
-    /// Refuses for `what` columns that have no order, and for all but an order and extrema those without sums.
+    /// Refuses `what` for columns without an order, and, unless `what` is an order or an extremum, for columns without
+    /// sums.
     pub(super) fn number(&self, column: ColumnIndex, what: &str) -> Result<(), SqlError> {
         let c = self.at(column);
         let ordered = matches!(what, ORDER | "MIN" | "MAX");
@@ -113,14 +114,14 @@ impl Columns<'_> {
         columns.filter(|(_, c)| unit(c.kind).is_some()).map(|(at, _)| at as ColumnIndex)
     }
 
-    /// Least and greatest number of a column, in its units. The least is encoded as 0.
+    /// The least and the greatest number of a column, in its units. The least number is encoded as 0.
     pub(super) fn range(&self, column: ColumnIndex) -> (i128, i128) {
         let offset = offset(self.at(column).kind) as i128;
         (-offset, NUMBER_END as i128 - 1 - offset)
     }
 }
 
-/// What the encoding of a type of numbers adds to a number.
+/// The offset that the encoding of a type of numbers adds.
 pub(in crate::aggregate) fn offset(kind: ColumnType) -> u64 {
     match kind {
         ColumnType::Signed
@@ -138,7 +139,7 @@ pub(in crate::aggregate) fn offset(kind: ColumnType) -> u64 {
     }
 }
 
-/// Units of a day in a column of dates or timestamps.
+/// Units per day in a column of dates or timestamps.
 pub(super) fn unit(kind: ColumnType) -> Option<i128> {
     match kind {
         ColumnType::Date => Some(1),

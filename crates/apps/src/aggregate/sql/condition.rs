@@ -1,4 +1,4 @@
-//! `WHERE`: an expression as a filter, negations pushed to the tests.
+//! `WHERE`: turns an expression into a filter, with negations pushed down to the tests.
 
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
@@ -17,24 +17,24 @@ use super::select::SUBQUERY;
 use crate::aggregate::exact::Rational;
 use crate::aggregate::query::{ColumnIndex, Filter, Step, Test};
 
-/// What the remedies of unsupported conditions say.
+/// The remedy for unsupported conditions.
 const CONDITIONS: &str = "conditions are made of =, <>, <, <=, >, >=, BETWEEN, IN, LIKE and IS NULL on a column and literals, \
                           or two columns of one type, joined by AND, OR and NOT";
 
-/// What the remedies of parts of dates say whose year is not bounded.
+/// The remedy for parts of dates without a bounded year.
 const YEARS: &str = "bound the column's year in the same conjunction, like EXTRACT(YEAR FROM column) = 2024 AND ..; the other way is a range of dates";
 const LINEAR: &str = "compare one column with a constant, like a * 2 > 10, or two columns of one type, like a - b > 0; keep \
                       what else is computed as a column of the table";
 const PREFIX: &str = "write LIKE 'prefix%', = or IN: a pattern has one %, at its end, and no _ or \\";
 
-/// The filter that an expression is.
+/// The filter of an expression.
 pub(super) fn filter(columns: &Columns<'_>, e: &Expr) -> Result<Filter, SqlError> {
     let mut steps = vec![];
     Conditions { columns, steps: &mut steps, spans: columns.spans.clone() }.push(e, false)?;
     Ok(Filter { steps })
 }
 
-/// Between which dates an expression is true of those of columns.
+/// For each column of dates, the range of dates for which the expression can be true.
 pub(super) fn spans(columns: &Columns<'_>, e: &Expr) -> Vec<Span> {
     let all = columns.calendars().map(|column| span(columns, column, e));
     all.filter(|span| (span.low, span.high) != (i128::MIN, i128::MAX)).collect()
@@ -43,7 +43,7 @@ pub(super) fn spans(columns: &Columns<'_>, e: &Expr) -> Vec<Span> {
 struct Conditions<'a> {
     columns: &'a Columns<'a>,
     steps: &'a mut Vec<Step>,
-    /// What holds of columns of dates wherever the expression that is read matters.
+    /// The ranges of columns of dates outside which the current expression does not matter.
     spans: Vec<Span>,
 }
 
@@ -58,7 +58,7 @@ enum Comparison {
 }
 
 impl Comparison {
-    /// The comparison, and whether its negation is meant.
+    /// The comparison of an operator, and whether it is negated.
     fn of(op: &BinaryOperator) -> Option<(Self, bool)> {
         Some(match op {
             BinaryOperator::Eq => (Self::Equal, false),
@@ -71,7 +71,7 @@ impl Comparison {
         })
     }
 
-    /// The bounds of the whole numbers that compare so with a number.
+    /// The bounds of the whole numbers for which the comparison with `at` holds.
     fn bounds(self, at: Floor) -> (i128, i128) {
         let (least, greatest) = (i128::MIN, i128::MAX);
         match self {
@@ -84,7 +84,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds of two values that compare like this.
+    /// True if the comparison holds for two values in this order.
     fn holds(self, ordering: Ordering) -> bool {
         match self {
             Self::Equal => ordering.is_eq(),
@@ -107,7 +107,7 @@ impl Comparison {
 }
 
 impl Conditions<'_> {
-    /// Pushes whether the expression, or its negation, is true.
+    /// Pushes true if the expression, or its negation, is true.
     fn push(&mut self, e: &Expr, negated: bool) -> Result<(), SqlError> {
         match e {
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.truth(e, e, true, negated),
@@ -153,12 +153,12 @@ impl Conditions<'_> {
         }
     }
 
-    /// A chain of one connective, which parses as a tree of its own depth, in one loop.
+    /// A chain of one connective. It parses as a tree as deep as the chain is long, so this is a loop.
     fn join(&mut self, e: &Expr, op: &BinaryOperator, negated: bool) -> Result<(), SqlError> {
         let operands = operands(e, op);
         let outer = self.spans.len();
         if *op == BinaryOperator::And {
-            // Of a row that is outside of them the conjunction is not true, whatever its other parts are.
+            // For a row outside these ranges the conjunction is not true, whatever its other parts are.
             self.spans.extend(spans(self.columns, e));
         }
         for operand in operands.iter().rev() {
@@ -169,7 +169,7 @@ impl Conditions<'_> {
         Ok(())
     }
 
-    /// Joins the last n truths: all must hold, or one.
+    /// Combines the last n truth values: all of them must be true, or any of them.
     fn close(&mut self, n: usize, all: bool) {
         let n = n as u16;
         self.steps.push(if all { Step::All(n) } else { Step::Any(n) });
@@ -211,7 +211,7 @@ impl Conditions<'_> {
             self.within(column, from.ceiling(), to.floor, negated);
             return Ok(());
         }
-        // With a null or a column for a bound: x >= low AND x <= high, part by part.
+        // If a bound is null or a column: x >= low AND x <= high, part by part.
         self.compare(e, Comparison::AtLeast, low, negated)?;
         self.compare(e, Comparison::AtMost, high, negated)?;
         self.close(2, !negated);
@@ -255,7 +255,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// A comparison that comes to one of a column with a constant, of two columns, or of constants.
+    /// A comparison that reduces to one of a column with a constant, of two columns, or of constants.
     fn compare_arithmetic(&mut self, left: &Expr, op: Comparison, right: &Expr, negated: bool) -> Result<(), SqlError> {
         let unsupported = || SqlError::unsupported(format!("a comparison of {left} with {right}"), LINEAR);
         let mut difference = Polynomial::of(self.columns, left)?;
@@ -285,7 +285,7 @@ impl Conditions<'_> {
             }
             _ => return Err(unsupported()),
         };
-        // Columns that cancel out have to be known.
+        // Columns that cancel out must not be null.
         let others = difference.columns.into_iter().filter(|c| self.columns.at(*c).nullable && !read.contains(c));
         let others: Vec<ColumnIndex> = others.collect();
         if !others.is_empty() {
@@ -317,7 +317,7 @@ impl Conditions<'_> {
             let digest = content_digest(pattern.as_bytes()).0.map(|x| x.as_u64());
             self.test(Test::Content { column, digest }, negated);
         } else if prefix.is_empty() {
-            // Every text begins with nothing.
+            // Every text starts with the empty text.
             self.nothing(column, !negated);
         } else {
             self.contents(column, negated, |content| content.starts_with(prefix.as_bytes()));
@@ -325,7 +325,8 @@ impl Conditions<'_> {
         Ok(())
     }
 
-    /// Contents of a column that are `wanted`: one of those that were given, which are shown to be all that there are.
+    /// The contents of a column for which `wanted` holds, among the given contents. The output shows that there are no
+    /// others.
     fn contents(&mut self, column: ColumnIndex, negated: bool, wanted: impl Fn(&[u8]) -> bool) {
         let Contents(all) = self.columns.contents(column);
         let wanted: Vec<[u64; 4]> =
@@ -375,7 +376,7 @@ impl Conditions<'_> {
     ) -> Result<(), SqlError> {
         let c = self.columns.at(column);
         match (literal, c.kind) {
-            // Nothing is true of a comparison with null, negated or not.
+            // A comparison with null is never true, negated or not.
             (Literal::Null, _) => self.constant(false),
             (literal, kind) if !kind.is_number() => {
                 let content = content(c, literal, written)?;
@@ -399,7 +400,8 @@ impl Conditions<'_> {
         Ok(())
     }
 
-    /// The column that an expression names; a name in double quotes beside a column may be meant as a text.
+    /// The column that an expression names. A name in double quotes that is compared with a column may be meant as a
+    /// text.
     fn name(&self, e: &Expr, other: &Expr) -> Result<Option<ColumnIndex>, SqlError> {
         self.columns.of(e).map_err(|error| match (e, error) {
             (Expr::Identifier(Ident { value, quote_style: Some('"'), .. }), SqlError::UnknownColumn { .. })
@@ -411,7 +413,7 @@ impl Conditions<'_> {
         })
     }
 
-    /// A column of truth values by itself, where `e` is the condition.
+    /// A column of truth values as a condition. `e` is the whole condition.
     fn truth(&mut self, e: &Expr, column: &Expr, truth: bool, negated: bool) -> Result<(), SqlError> {
         let column = self.columns.of(column)?.ok_or_else(|| SqlError::unsupported(e, CONDITIONS))?;
         if self.columns.at(column).kind != ColumnType::Boolean {
@@ -421,7 +423,7 @@ impl Conditions<'_> {
         Ok(())
     }
 
-    /// `IS TRUE` and `IS FALSE`, which are not true of null, so that their negations are.
+    /// `IS TRUE` and `IS FALSE` are not true for null, so their negations are.
     fn is_truth(&mut self, e: &Expr, column: &Expr, truth: bool, negated: bool) -> Result<(), SqlError> {
         self.truth(e, column, truth, negated)?;
         if let (true, Some(column)) = (negated, self.columns.of(column)?)
@@ -433,7 +435,7 @@ impl Conditions<'_> {
         Ok(())
     }
 
-    /// A part of the dates of a column, compared with a number.
+    /// Compares a part of a column's dates with a number.
     fn compare_part(
         &mut self,
         e: &Expr,
@@ -452,7 +454,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// A part of the dates of a column, within bounds.
+    /// A part of a column's dates within bounds.
     fn part(
         &mut self,
         e: &Expr,
@@ -488,16 +490,16 @@ impl Conditions<'_> {
         Ok(())
     }
 
-    /// The years of the dates of a column, wherever the expression that is read matters.
+    /// The years of a column's dates for which the current expression matters.
     fn years(&self, column: ColumnIndex) -> Option<RangeInclusive<i64>> {
         let spans = self.spans.iter().filter(|span| span.column == column);
         let (low, high) =
             spans.fold((i128::MIN, i128::MAX), |(low, high), span| (low.max(span.low), high.min(span.high)));
-        // Nothing is between them: the expression does not matter.
+        // The range is empty, so the expression does not matter.
         if low > high { Some(RangeInclusive::new(1, 0)) } else { years(self.columns.at(column).kind, low, high) }
     }
 
-    /// Numbers of a column within bounds in its units, which may lie outside its range or be empty.
+    /// A column's numbers within bounds in its units. The bounds may be outside the column's range, or empty.
     fn within(&mut self, column: ColumnIndex, low: i128, high: i128, negated: bool) {
         let (least, greatest) = self.columns.range(column);
         let (low, high) = (low.max(least), high.min(greatest));
@@ -505,11 +507,11 @@ impl Conditions<'_> {
             let [low, high] = [low, high].map(|x| (x - least) as u64);
             return self.test(Test::Within { column, low, high }, negated);
         }
-        // All of the range or nothing of it: then the condition says no more than that the number is known, or is not met.
+        // The whole range, or an empty one: the condition only says that the number is known, or it is never met.
         self.nothing(column, negated != (low <= high));
     }
 
-    /// What no cell of a column meets; of its negation, that the cell is known.
+    /// A condition that no cell meets. Its negation says that the cell is known.
     fn nothing(&mut self, column: ColumnIndex, negated: bool) {
         if !negated {
             self.constant(false);
@@ -521,7 +523,7 @@ impl Conditions<'_> {
     }
 }
 
-/// The operands of a chain of one connective, last first.
+/// The operands of a chain of one connective, the last one first.
 fn operands<'e>(e: &'e Expr, op: &BinaryOperator) -> Vec<&'e Expr> {
     let mut operands = vec![];
     let mut spine = e;
@@ -553,11 +555,12 @@ fn point(c: &Column, literal: &Literal, written: &Expr) -> Result<Floor, SqlErro
     }
 }
 
-/// A text that is a date or a timestamp, in units of a column. The times of dates are midnight.
+/// A date or timestamp in text form, in units of a column. Dates are at midnight.
 fn moment(text: &str, named: Option<ColumnType>, kind: ColumnType, written: &Expr) -> Result<Floor, SqlError> {
     let micros = match parse_date(text.as_bytes()) {
         Ok(days) => Ok(days * DAY),
-        // A bare text beside a column of dates may have a time of day, and is then compared as one.
+        // A bare text that is compared with a column of dates may have a time of day, and is then compared as a
+        // timestamp.
         Err(_) if named != Some(ColumnType::Date) && (kind == ColumnType::Timestamp || text.len() > 10) => {
             parse_timestamp(text.as_bytes())
         }
@@ -573,7 +576,8 @@ fn moment(text: &str, named: Option<ColumnType>, kind: ColumnType, written: &Exp
     Ok(Floor::whole(micros.into()).per(size))
 }
 
-/// The four elements of a literal in a column of them; `None` of a number that the column cannot hold.
+/// The four elements of a literal in a column with cells of four elements; `None` for a number that the column cannot
+/// hold.
 fn content(c: &Column, literal: &Literal, written: &Expr) -> Result<Option<[u64; 4]>, SqlError> {
     let refused = || SqlError::Literal { literal: written.to_string(), column: c.name.clone(), kind: c.kind };
     let cell = match (literal, c.kind) {
@@ -602,7 +606,8 @@ fn content(c: &Column, literal: &Literal, written: &Expr) -> Result<Option<[u64;
     Ok(elements.map(|elements| elements.map(|x| x.as_u64())))
 }
 
-/// Between which dates an expression is true of those of a column: wider than need be where it is of another form.
+/// The range of a column's dates for which an expression can be true. It is wider than necessary for expressions of
+/// other forms.
 fn span(columns: &Columns<'_>, column: ColumnIndex, e: &Expr) -> Span {
     let all = Span { column, low: i128::MIN, high: i128::MAX };
     let meet = |a: Span, b: Span| Span { low: a.low.max(b.low), high: a.high.min(b.high), ..a };
@@ -630,7 +635,7 @@ fn span(columns: &Columns<'_>, column: ColumnIndex, e: &Expr) -> Span {
     }
 }
 
-/// What a comparison of a column, or of its year, with a literal says of its dates; `None` of other comparisons.
+/// The range of dates for a comparison of a column, or of its year, with a literal; `None` for other comparisons.
 fn compared(columns: &Columns<'_>, column: ColumnIndex, e: &Expr, op: Comparison, written: &Expr) -> Option<Span> {
     let c = columns.at(column);
     let literal = Literal::of(written)?;
@@ -641,7 +646,7 @@ fn compared(columns: &Columns<'_>, column: ColumnIndex, e: &Expr, op: Comparison
     let (Some((of, Part::Year)), Literal::Number(number)) = (extracted(columns, e).ok()?, literal) else { return None };
     let (low, high) = op.bounds(number.at_scale(0));
     let values = Part::Year.values();
-    // Of a year that is none the nearest one: a span may be wider than need be.
+    // Replaces an invalid year by the nearest valid one, because a range may be wider than necessary.
     let whole = |year: i128| {
         let year = year.clamp(*values.start(), *values.end()) as i64;
         units(c.kind, &(year_start(year)..=year_start(year + 1) - 1))

@@ -10,7 +10,7 @@ use super::columns::{Columns, unit};
 use super::error::SqlError;
 use crate::aggregate::query::{ColumnIndex, MAX_STEPS, QueryError};
 
-/// What takes a part of a date.
+/// The function that takes a part of a date.
 pub(super) const EXTRACT: &str = "EXTRACT";
 const PARTS: &str = "extract YEAR, MONTH or DAY, or compare the column itself with dates";
 const TRUNCATED: &str = "write date_trunc('year', column), with 'month' or with 'day'";
@@ -23,10 +23,10 @@ pub(super) enum Part {
     Day,
 }
 
-/// Days from 1970-01-01, from one to another.
+/// Days since 1970-01-01, first and last.
 pub(super) type Days = RangeInclusive<i64>;
 
-/// The part of a column's dates that an expression takes.
+/// The column and the part that an `EXTRACT` expression takes.
 pub(super) fn extracted(columns: &Columns<'_>, e: &Expr) -> Result<Option<(ColumnIndex, Part)>, SqlError> {
     let (field, of) = match e {
         Expr::Nested(inner) => return extracted(columns, inner),
@@ -43,7 +43,7 @@ pub(super) fn extracted(columns: &Columns<'_>, e: &Expr) -> Result<Option<(Colum
     dated(columns, column).map(|column| Some((column, part)))
 }
 
-/// The column and the part to which an expression cuts its dates.
+/// The column and the part to which a `date_trunc` expression truncates dates.
 pub(super) fn truncated(columns: &Columns<'_>, e: &Expr) -> Result<Option<(ColumnIndex, Part)>, SqlError> {
     let function = match e {
         Expr::Nested(inner) => return truncated(columns, inner),
@@ -62,7 +62,7 @@ pub(super) fn truncated(columns: &Columns<'_>, e: &Expr) -> Result<Option<(Colum
     dated(columns, column).map(|column| Some((column, part)))
 }
 
-/// The arguments of `date_trunc('month', d)`.
+/// The arguments of a call like `date_trunc('month', d)`.
 fn arguments(f: &Function) -> Option<(&str, &Expr)> {
     let FunctionArguments::List(list) = &f.args else { return None };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(part)), FunctionArg::Unnamed(FunctionArgExpr::Expr(of))] =
@@ -70,7 +70,7 @@ fn arguments(f: &Function) -> Option<(&str, &Expr)> {
     else {
         return None;
     };
-    // What is printed beyond name and arguments is a clause.
+    // If the call prints with more than name and arguments, it has a clause.
     let plain = f.to_string() == format!("{}({part}, {of})", f.name);
     match part {
         Expr::Value(v) if plain => match &v.value {
@@ -99,7 +99,7 @@ impl Part {
         }
     }
 
-    /// The part of a date.
+    /// The part of this date.
     pub(super) fn of(self, day: i64) -> i64 {
         let (year, month, of_month) = civil(day);
         match self {
@@ -109,7 +109,7 @@ impl Part {
         }
     }
 
-    /// The days that have the same year as a day, the same year and month, or none but this.
+    /// The days in the same year, in the same month of the same year, or only this day.
     pub(super) fn around(self, day: i64) -> Days {
         let (year, month, _) = civil(day);
         match self {
@@ -119,7 +119,7 @@ impl Part {
         }
     }
 
-    /// The days of some years whose part is within bounds, as few ranges, ascending.
+    /// The days of these years whose part is within bounds, as the smallest number of ranges, in ascending order.
     pub(super) fn ranges(self, years: RangeInclusive<i64>, low: i64, high: i64) -> Result<Vec<Days>, QueryError> {
         let mut found: Vec<Days> = Vec::new();
         let mut add = |first: i64, last: i64| {
@@ -150,14 +150,14 @@ impl Part {
     }
 }
 
-/// The years of dates from one to another, in units of a type; `None` where one side is open.
+/// The years of the dates from `low` to `high`, in units of a type; `None` if a side is unbounded.
 pub(super) fn years(kind: ColumnType, low: i128, high: i128) -> Option<RangeInclusive<i64>> {
     let unit = unit(kind)?;
     let day = |x: i128| i64::try_from(x.div_euclid(unit)).ok().filter(|day| DATES.contains(day));
     Some(Part::Year.of(day(low)?)..=Part::Year.of(day(high)?))
 }
 
-/// The units of days.
+/// The units of a range of days, first and last.
 pub(super) fn units(kind: ColumnType, days: &Days) -> (i128, i128) {
     let unit = unit(kind).unwrap_or(1);
     (i128::from(*days.start()) * unit, (i128::from(*days.end()) + 1) * unit - 1)
@@ -167,7 +167,7 @@ pub(super) fn units(kind: ColumnType, days: &Days) -> (i128, i128) {
 mod tests {
     use super::*;
 
-    /// Every day of some years, leap years among them, is in a range exactly where its part is within the bounds.
+    /// Every day of some years, including leap years, is in a range exactly if its part is within the bounds.
     #[test]
     fn ranges_have_the_days_of_a_part() {
         let years = 1898..=1905;

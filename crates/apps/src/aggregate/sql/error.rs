@@ -1,4 +1,4 @@
-//! What is wrong with a text, and what to write instead.
+//! Errors in a query's text, with their remedies.
 
 use evergrove_commit::schema::{ColumnType, RowError, SchemaError};
 
@@ -6,16 +6,16 @@ use super::MAX_TOKENS;
 use super::dates::EXTRACT;
 use crate::aggregate::query::QueryError;
 
-/// A text is no query that can be proven. [`SqlError::remedy`] says what to do about it.
+/// Reasons why a text is not a query that can be proven. [`SqlError::remedy`] says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SqlError {
-    /// Not SQL.
+    /// The text is not SQL.
     #[error("not SQL: {0}")]
     Syntax(String),
-    /// More than [`MAX_TOKENS`].
+    /// The text has more than [`MAX_TOKENS`] tokens.
     #[error("the query has {0} tokens, expected at most {MAX_TOKENS}")]
     TooLong(usize),
-    /// SQL, but nothing that can be proven.
+    /// The text is SQL, but cannot be proven.
     #[error("{what} is not supported")]
     Unsupported {
         /// The part of the text.
@@ -28,58 +28,58 @@ pub enum SqlError {
     UnknownColumn {
         /// The name in the text.
         name: String,
-        /// The columns that there are.
+        /// The columns of the schema.
         known: String,
     },
-    /// Two columns differ from the name in the case of letters alone.
+    /// Two columns differ from the name only in upper and lower case.
     #[error("more than one column is called {0:?} in upper or lower case")]
     AmbiguousColumn(String),
-    /// The column's type does not take part in this.
+    /// The operation does not work on the column's type.
     #[error("{what} does not work on column {column:?} of type {kind}")]
     ColumnType {
         /// The operation.
         what: String,
         /// Name of the column.
         column: String,
-        /// Its type.
+        /// The column's type.
         kind: ColumnType,
     },
-    /// Two columns of different types.
+    /// Two columns have different types.
     #[error("column {left:?} is of type {left_kind}, column {right:?} of type {right_kind}")]
     TypesDiffer {
-        /// Name of one.
+        /// The name of one column.
         left: String,
         /// Its type.
         left_kind: ColumnType,
-        /// Name of the other.
+        /// The name of the other column.
         right: String,
         /// Its type.
         right_kind: ColumnType,
     },
-    /// The literal is not one that the column can be compared with.
+    /// The column cannot be compared with this literal.
     #[error("{literal} cannot be compared with column {column:?} of type {kind}")]
     Literal {
         /// The literal.
         literal: String,
-        /// Name of the column.
+        /// The column's name.
         column: String,
         /// Its type.
         kind: ColumnType,
     },
-    /// A text is not a date, timestamp or UUID.
+    /// The text is not a date, timestamp or UUID.
     #[error("{literal} is not of type {kind}: {reason}")]
     Form {
         /// The literal.
         literal: String,
-        /// The type.
+        /// The expected type.
         kind: ColumnType,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// A name in double quotes stands where a text is due.
+    /// A name in double quotes is used where a text is expected.
     #[error("{0:?} in double quotes is a name, and no column has it")]
     DoubleQuotes(String),
-    /// Edges of a histogram that are not numbers in ascending order and in the range of the column.
+    /// The edges of a histogram are not ascending numbers in the range of the column.
     #[error(
         "edge {edge} of the histogram of column {column:?} is not above the one before, or outside the column's range"
     )]
@@ -89,54 +89,54 @@ pub enum SqlError {
         /// Name of the column.
         column: String,
     },
-    /// The groups of a query with `GROUP BY`, `DISTINCT` or `LIKE` are not given.
+    /// The groups of a query with `GROUP BY`, `DISTINCT` or `LIKE` are missing.
     #[error("the query has GROUP BY, DISTINCT or LIKE, and its groups are not given")]
     Grouped,
-    /// Another number of lists of groups than the query needs.
+    /// The number of lists of groups differs from the number that the query needs.
     #[error("the query needs {expected} lists of groups, {found} are given")]
     Lists {
-        /// What [`Query::grouped_by`](crate::aggregate::Query::grouped_by) names.
+        /// The number of lists that [`Query::grouped_by`](crate::aggregate::Query::grouped_by) names.
         expected: usize,
-        /// What was given.
+        /// The number of given lists.
         found: usize,
     },
     /// The cells of a group do not fit the columns of `GROUP BY`.
     #[error("group {group}: {source}")]
     Group {
-        /// Which one, from 0.
+        /// The number of the group, from 0.
         group: usize,
-        /// What is wrong with it.
+        /// The reason.
         source: RowError,
     },
-    /// Groups of a query that has none.
+    /// Groups are given for a query that has no groups.
     #[error("the query has no GROUP BY, DISTINCT or LIKE, and groups are given")]
     NotGrouped,
-    /// There are too many.
+    /// The rows have too many values.
     #[error("the rows have {found} values of {columns}, a query can have {most}")]
     Groups {
         /// The names of the columns.
         columns: String,
-        /// The values that were found before the count ended.
+        /// The number of values that were found before counting stopped.
         found: usize,
-        /// The greatest number of them.
+        /// The greatest number of values.
         most: usize,
     },
-    /// A group comes twice.
+    /// A group is given twice.
     #[error("group {0} comes twice")]
     GroupTwice(usize),
-    /// The cells of a group are no years, months or beginnings of what the query groups by.
+    /// No date is in the group with these cells.
     #[error("group {0} has no dates")]
     GroupDates(usize),
-    /// The columns that are grouped by.
+    /// The columns of `GROUP BY` do not make a schema.
     #[error(transparent)]
     Columns(#[from] SchemaError),
-    /// The text does not make a query.
+    /// The text does not make a valid query.
     #[error(transparent)]
     Query(#[from] QueryError),
 }
 
 impl SqlError {
-    /// What to do about it, in one sentence.
+    /// The remedy, in one sentence.
     pub fn remedy(&self) -> String {
         match self {
             Self::Syntax(_) => "write SELECT aggregates FROM table, and WHERE a condition if need be".into(),

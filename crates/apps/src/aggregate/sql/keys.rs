@@ -1,4 +1,4 @@
-//! What a query groups by: columns, and parts of their dates.
+//! The keys of `GROUP BY`: columns, and parts of their dates.
 
 use core::cmp::Ordering;
 
@@ -13,16 +13,16 @@ use crate::aggregate::query::{ColumnIndex, Test};
 
 const WITHOUT_YEAR: &str = "group by EXTRACT(YEAR FROM column) too, or bound the column to one year in WHERE";
 
-/// An expression after `GROUP BY`.
+/// One expression of `GROUP BY`.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) column: ColumnIndex,
     by: By,
-    /// The expression, which names the cells of its groups.
+    /// The text of the expression, which names the cells of the groups.
     name: String,
 }
 
-/// What rows of a group have in common.
+/// The value that the rows of a group share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
     Value,
@@ -51,12 +51,12 @@ impl Ord for Key {
 }
 
 impl Key {
-    /// A column as it is.
+    /// A whole column as a key.
     pub(super) fn value(column: ColumnIndex) -> Self {
         Self { column, by: By::Value, name: String::new() }
     }
 
-    /// The column, or the part of one, that an expression is.
+    /// The key of an expression: a column, or a part of one.
     pub(super) fn of(columns: &Columns<'_>, e: &Expr) -> Result<Option<Self>, SqlError> {
         let found = match (columns.of(e)?, extracted(columns, e)?) {
             (Some(column), _) => Some((column, By::Value)),
@@ -66,7 +66,7 @@ impl Key {
         Ok(found.map(|(column, by)| Self { column, by, name: e.to_string() }))
     }
 
-    /// The column of what the groups have in common.
+    /// The column of the groups' cells.
     pub(super) fn description(&self, columns: &Columns<'_>) -> Column {
         let c = columns.at(self.column);
         match self.by {
@@ -76,7 +76,7 @@ impl Key {
         }
     }
 
-    /// What a cell of the column has in common with others of its group.
+    /// The cell of the group of this cell.
     pub(super) fn cell(&self, kind: ColumnType, cell: &Cell) -> Cell {
         let (Cell::Signed(x), Some(unit)) = (cell, unit(kind)) else { return cell.clone() };
         let day = i128::from(*x).div_euclid(unit) as i64;
@@ -87,7 +87,8 @@ impl Key {
         }
     }
 
-    /// The days of the group with this cell, but for months of a year that is not known; `None` where there are none.
+    /// The days of the group with this cell; all days for months, whose year is unknown here. `None` if there are no
+    /// such days.
     fn days(&self, kind: ColumnType, cell: &Cell) -> Option<Days> {
         match (self.by, cell) {
             (By::Extract(Part::Year), Cell::Unsigned(year)) => {
@@ -104,7 +105,7 @@ impl Key {
         }
     }
 
-    /// True where the groups are of cells as they are.
+    /// True if the groups are of whole cells.
     pub(super) fn is_value(&self) -> bool {
         self.by == By::Value
     }
@@ -114,7 +115,7 @@ impl Key {
     }
 }
 
-/// Refuses parts of dates that are in no order of time: months without their year, and days of a month.
+/// Refuses parts of dates that are not in the order of time: months without their year, and days of a month.
 pub(super) fn check(columns: &Columns<'_>, by: &[Key]) -> Result<(), SqlError> {
     for key in by {
         let what = || format!("GROUP BY {}", key.name);
@@ -130,14 +131,15 @@ pub(super) fn check(columns: &Columns<'_>, by: &[Key]) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The year to which `WHERE` bounds a column.
+/// The year to which `WHERE` bounds a column, if it is one year.
 fn one_year(columns: &Columns<'_>, column: ColumnIndex) -> Option<i64> {
     let span = columns.spans.iter().find(|span| span.column == column)?;
     let years = years(columns.at(column).kind, span.low, span.high)?;
     (years.start() == years.end()).then_some(*years.start())
 }
 
-/// The test of the parts of a column's dates, of which `keys` are all: a range, or null. `None` where no date has these parts.
+/// The test for the parts of a column's dates. `keys` has all parts of this column. The test is a range, or null;
+/// `None` if no date has these parts.
 pub(super) fn test(columns: &Columns<'_>, column: ColumnIndex, keys: &[(&Key, &Cell)]) -> Option<Test> {
     let nulls = keys.iter().filter(|(_, cell)| **cell == Cell::Null).count();
     if nulls > 0 {

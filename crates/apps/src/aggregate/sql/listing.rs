@@ -1,7 +1,8 @@
 //! Queries that list rows: `SELECT column, .. FROM table [WHERE condition] [ORDER BY column [DESC], .. LIMIT n]`.
 //!
-//! No circuit lists rows. A verifier sees them, with Merkle paths to the commitment, and looks at each: it passes the condition, and it is where the order has it. What
-//! rows cannot show is that none is missing. That is shown by a proof over all rows of how many pass, and of how many come before the last row that is listed.
+//! No circuit lists rows. A verifier sees the rows, with Merkle paths to the commitment, and checks for each of them
+//! that it passes the condition and is in its place in the order. The rows cannot show that no row is missing. A proof
+//! over all rows shows that: it states how many rows pass, and how many of them come before the last listed row.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
@@ -17,10 +18,10 @@ use super::{Passing, columns_of, condition, one_select, select_of};
 use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, NUMBER_END, QueryError, Step, Test};
 use crate::aggregate::{Plan, SqlError};
 
-/// The most rows that a query lists.
+/// The most rows that a query may list.
 pub const MAX_LISTED: usize = 1 << 16;
 
-/// The most columns of an order.
+/// The most columns of `ORDER BY`.
 const MAX_ORDER: usize = 8;
 
 const ORDERS: &str = "order by columns of numbers, with ASC or DESC; nulls come last";
@@ -37,62 +38,63 @@ pub struct Listing {
     limit: Option<usize>,
 }
 
-/// A column that rows are ordered by.
+/// A column of `ORDER BY`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Order {
     column: ColumnIndex,
     descends: bool,
 }
 
-/// Where a row stands in the order: nulls last, and rows that are equal by their positions.
+/// The place of a row in the order: nulls come last, and positions decide between equal rows.
 type Key = (Vec<(bool, u64)>, u64);
 
-/// Rows are no answer to a query that lists rows.
+/// Reasons why rows do not answer a query that lists rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListingError {
-    /// A row that the condition excludes.
+    /// The condition excludes this row.
     #[error("the row at position {0} does not pass the condition of the query")]
     Excluded(u64),
-    /// A row that is not one of the schema.
+    /// The row does not fit the schema.
     #[error("the row at position {index}: {source}")]
     Row {
-        /// Its position.
+        /// The row's position.
         index: u64,
-        /// What is wrong with it.
+        /// The reason.
         source: RowError,
     },
-    /// A position comes twice.
+    /// A position is given twice.
     #[error("position {0} comes twice")]
     Twice(u64),
-    /// More than the query can list.
+    /// There are more rows than the query may list.
     #[error("the query lists more than {most} rows")]
     Many {
         /// The most rows.
         most: usize,
     },
-    /// Rows are missing, or some do not belong there.
+    /// Rows are missing, or there are too many.
     #[error("rows that {which}: {proven}; of these are listed: {listed}")]
     Missing {
-        /// Rows that there are.
+        /// The number of these rows in the table.
         proven: u64,
-        /// Rows that are listed.
+        /// The number of these rows that are listed.
         listed: u64,
-        /// Which rows these are.
+        /// Describes these rows.
         which: &'static str,
     },
-    /// The proof states nothing of the kind.
+    /// The output does not have the length of these counts.
     #[error("the output of the proof has {0} elements, which these counts do not have")]
     Output(usize),
-    /// The text does not make a query.
+    /// The text does not make a valid query.
     #[error(transparent)]
     Query(#[from] QueryError),
 }
 
 impl Listing {
-    /// The query that `text` is; `None` where it asks for aggregates, which is [`Query::parse`](crate::aggregate::Query::parse)'s.
+    /// Parses a query that lists rows; `None` for aggregates, which [`Query::parse`](crate::aggregate::Query::parse)
+    /// reads.
     ///
     /// # Errors
-    /// When the text is not SQL, says what cannot be proven, or does not fit the schema.
+    /// If the text is not SQL, cannot be proven, or does not fit the schema.
     pub fn parse(schema: &Schema, text: &str) -> Result<Option<Self>, SqlError> {
         let query = one_select(text)?;
         let select = select_of(&query, &described(&query))?;
@@ -122,12 +124,12 @@ impl Listing {
         Ok(Some(Self { schema: schema.clone(), columns: chosen, filter, order, limit }))
     }
 
-    /// The columns that are listed.
+    /// The listed columns.
     pub fn columns(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().map(|column| &self.schema.columns()[usize::from(*column)])
     }
 
-    /// The cells of these columns of a row.
+    /// The listed cells of a row.
     pub fn cells<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = &'a Cell> {
         let cells = match row {
             Row::Cells(cells) => cells.as_slice(),
@@ -136,12 +138,12 @@ impl Listing {
         self.columns.iter().filter_map(|column| cells.get(usize::from(*column)))
     }
 
-    /// The greatest number of rows, where the query has a limit.
+    /// The greatest number of rows, if the query has a limit.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// The rows of a table that the query lists, which [`Finder::add`] is given one by one.
+    /// Finds the rows of a table that the query lists. Pass the rows to [`Finder::add`] one by one.
     ///
     /// # Errors
     /// [`QueryError`].
@@ -150,8 +152,8 @@ impl Listing {
         Ok(Finder { listing: self, passing, rows: BinaryHeap::new() })
     }
 
-    /// These rows of a table as an answer, in the order of the query: each is looked at. Nothing is known of other rows before [`Listed::accept`] has seen the
-    /// output of a proof.
+    /// Checks each of these rows, and sorts them in the order of the query. Whether other rows are missing is unknown
+    /// until [`Listed::accept`] has checked the output of a proof.
     ///
     /// # Errors
     /// [`ListingError`].
@@ -175,7 +177,7 @@ impl Listing {
         }
         keyed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let last = keyed.last().map(|((key, _), _)| key.clone());
-        // Without a limit, and with fewer rows than it allows, no row but these passes.
+        // Without a limit, or with fewer rows than the limit, no other row may pass.
         let last = last.filter(|_| self.limit == Some(keyed.len()));
         let before = last.as_ref().map(|last| keyed.iter().filter(|((key, _), _)| key < last).count());
         let mut accumulators = vec![(COUNT, None)];
@@ -209,7 +211,8 @@ impl Listing {
         elements[before.iter().map(|c| c.kind.elements()).sum::<usize>()].as_u64()
     }
 
-    /// Rows that come before one with these numbers: at the first column in which they differ.
+    /// The rows that come before a row with these numbers: they come before it in the first column in which they
+    /// differ.
     fn before(&self, last: &[(bool, u64)]) -> Filter {
         let mut steps = vec![];
         for at in 0..self.order.len() {
@@ -224,7 +227,7 @@ impl Listing {
     }
 }
 
-/// All rows that pass.
+/// Counts all rows that pass.
 const COUNT: Accumulator = Accumulator::Count { known: vec![], at_least: None };
 
 impl Order {
@@ -250,17 +253,17 @@ impl Order {
     }
 }
 
-/// Rows in the order of a query, and what has to be proven of all rows for them to be its answer.
+/// Rows in the order of a query, and the plan whose output shows that they are its answer.
 #[derive(Clone, Debug)]
 pub struct Listed {
     plan: Plan,
     rows: Vec<(u64, Row)>,
-    /// Rows before the last one in the order, where there may be more rows than are listed.
+    /// The number of rows before the last one in the order; `None` if the query has no more rows than are listed.
     before: Option<usize>,
 }
 
 impl Listed {
-    /// What has to be proven over all rows of the table.
+    /// The plan to prove over all rows of the table.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -270,7 +273,8 @@ impl Listed {
         &self.rows
     }
 
-    /// Accepts exactly when the output of the plan over all rows of the table says that no row is missing, provided that these rows are in the table.
+    /// Accepts exactly if the output of the plan over all rows of the table shows that no row is missing. The caller
+    /// must check that the rows are in the table.
     ///
     /// # Errors
     /// [`ListingError`].
@@ -293,18 +297,18 @@ impl Listed {
 pub struct Finder<'a> {
     listing: &'a Listing,
     passing: Passing,
-    /// The last one in the order on top.
+    /// A heap with the last row of the order on top.
     rows: BinaryHeap<Keyed>,
 }
 
-/// A row that is compared by its key.
+/// A row, compared by its key.
 struct Keyed(Key, Row);
 
 impl Finder<'_> {
-    /// Looks at a row.
+    /// Takes the next row of the table.
     ///
     /// # Errors
-    /// When the row does not fit the schema, or the rows become too many.
+    /// If the row does not fit the schema, or too many rows pass.
     pub fn add(&mut self, index: u64, row: Row) -> Result<(), ListingError> {
         let failed = |source| ListingError::Row { index, source };
         if !self.passing.passes(&row).map_err(failed)? {
@@ -348,7 +352,7 @@ impl PartialEq for Keyed {
 
 impl Eq for Keyed {}
 
-/// Nothing but columns is selected.
+/// True if the query selects only columns.
 fn is_listing(select: &Select) -> bool {
     let plain = |item: &SelectItem| match item {
         SelectItem::Wildcard(_) => true,
@@ -360,7 +364,7 @@ fn is_listing(select: &Select) -> bool {
     super::group_by(select).is_empty() && !select.projection.is_empty() && select.projection.iter().all(plain)
 }
 
-/// `ORDER BY` and `LIMIT` as they are printed, which are read here.
+/// The text of `ORDER BY` and `LIMIT`, which this module reads.
 fn described(query: &Ast) -> String {
     let order = query.order_by.as_ref().map(|order| format!(" {order}")).unwrap_or_default();
     let limit = query.limit_clause.as_ref().map(ToString::to_string).unwrap_or_default();

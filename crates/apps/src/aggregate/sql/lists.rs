@@ -1,4 +1,5 @@
-//! The different values of columns that a query needs to know: those of `GROUP BY` and `DISTINCT`, and the contents that `LIKE` looks at.
+//! The different values of columns that a query needs: those of `GROUP BY` and `DISTINCT`, and the contents that `LIKE`
+//! reads.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -10,45 +11,45 @@ use super::keys::{self, Key};
 use super::{Passing, Text};
 use crate::aggregate::query::{ColumnIndex, Filter, MAX_ACCUMULATORS, Test};
 
-/// The greatest number of contents of a column that a condition looks at.
+/// The greatest number of contents of a column that a condition may read.
 pub(super) const MAX_CONTENTS: usize = 128;
-/// More values than these are not counted.
+/// The number of values at which counting stops.
 const MAX_COUNTED: usize = 1 << 16;
 
-/// What a text asks about, beside the columns of `GROUP BY`.
+/// The columns whose values a text needs, beside those of `GROUP BY`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Needs {
     /// Columns whose contents decide conditions.
     pub(super) contents: BTreeSet<ColumnIndex>,
     /// Columns whose different values are counted.
     pub(super) distinct: BTreeSet<Vec<ColumnIndex>>,
-    /// How often contents were asked for.
+    /// The number of requests for contents.
     pub(super) asked: usize,
 }
 
-/// Columns whose values a query needs to know.
+/// Columns whose values a query needs, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) columns: Vec<Key>,
-    /// For `GROUP BY`: nulls are a value too.
+    /// For `GROUP BY`: null is a value, too.
     grouped: bool,
-    /// For `LIKE`: of all rows that pass the rest of the condition.
+    /// For `LIKE`: the contents of all rows that pass the rest of the condition.
     contents: bool,
     /// For `DISTINCT`.
     distinct: bool,
 }
 
-/// The values of some columns, each once, in the order of what they encode to.
+/// The values of some columns, each once, in the order of their encodings.
 #[derive(Clone, Debug)]
 pub(super) struct List(pub(super) Vec<Entry>);
 
-/// One of these values.
+/// One value.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) cells: Vec<Cell>,
-    /// Rows with it.
+    /// The rows with this value.
     pub(super) filter: Filter,
-    /// For each column.
+    /// The encoding of each cell.
     pub(super) encoded: Vec<Vec<u64>>,
 }
 
@@ -62,7 +63,7 @@ impl Entry {
 }
 
 impl Columns<'_> {
-    /// The contents of a column.
+    /// The given contents of a column. Notes that the query needs them.
     pub(super) fn contents(&self, column: ColumnIndex) -> Contents {
         let mut needs = self.needs.borrow_mut();
         needs.contents.insert(column);
@@ -75,7 +76,7 @@ impl Columns<'_> {
         Contents(contents.collect())
     }
 
-    /// The different values of columns in rows where none of them is null.
+    /// The different values of columns in rows in which all of these columns are known.
     pub(super) fn distinct(&self, columns: &BTreeSet<ColumnIndex>) -> Vec<Entry> {
         let keys: Vec<Key> = columns.iter().copied().map(Key::value).collect();
         let columns: Vec<ColumnIndex> = columns.iter().copied().collect();
@@ -87,11 +88,11 @@ impl Columns<'_> {
 }
 
 impl Need {
-    /// Of these columns, where `needs` and `GROUP BY` name any.
+    /// All columns that `needs` and `GROUP BY` name.
     pub(super) fn all(by: &[Key], needs: &Needs) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         let mut add = |columns: Vec<Key>, of: fn(&mut Self)| {
-            // `GROUP BY a, b` and `COUNT(DISTINCT b, a)` ask about the same.
+            // `GROUP BY a, b` and `COUNT(DISTINCT b, a)` need the same values.
             let sorted = |columns: &[Key]| columns.iter().cloned().collect::<BTreeSet<_>>();
             let place = all.iter().position(|need| sorted(&need.columns) == sorted(&columns)).unwrap_or(all.len());
             if place == all.len() {
@@ -110,7 +111,7 @@ impl Need {
 
     /// The greatest number of values.
     pub(super) fn most(&self) -> usize {
-        // One count is of all rows.
+        // One accumulator counts all rows.
         if self.grouped || self.distinct { MAX_ACCUMULATORS - 1 } else { MAX_CONTENTS }
     }
 
@@ -121,7 +122,7 @@ impl Need {
 }
 
 impl List {
-    /// Of rows of these columns alone.
+    /// The values in rows of these columns alone.
     pub(super) fn of(columns: &Columns<'_>, keys: &[Key], rows: &[Row]) -> Result<Self, SqlError> {
         let schema = Schema::new(keys.iter().map(|key| key.description(columns)).collect())?;
         let mut found = BTreeMap::new();
@@ -141,7 +142,7 @@ impl List {
                     (_, encoded) => Some(Test::Within { column, low: encoded[0].as_u64(), high: encoded[0].as_u64() }),
                 });
                 let encoded: Vec<u64> = encoded.iter().map(|x| x.as_u64()).collect();
-                // Nulls come first, so that the form of the conditions does not depend on contents.
+                // Nulls come first, so that the form of the conditions does not depend on the contents.
                 order.push((*cell != Cell::Null, encoded.clone()));
                 values.push(encoded);
             }
@@ -154,7 +155,7 @@ impl List {
     }
 }
 
-/// The test of a column's dates in a group, with the first part of them that the query groups by; no test with the others.
+/// The test for a column's dates in a group. Only the first key of the column has the test; the other keys have none.
 fn dates(columns: &Columns<'_>, key: &Key, keys: &[Key], cells: &[Cell]) -> Option<Option<Test>> {
     let parts = keys.iter().zip(cells).filter(|(other, _)| other.column == key.column && !other.is_value());
     let parts: Vec<(&Key, &Cell)> = parts.collect();
@@ -165,17 +166,17 @@ fn dates(columns: &Columns<'_>, key: &Key, keys: &[Key], cells: &[Cell]) -> Opti
     }
 }
 
-/// Finds the values that a query needs to know in the rows of a table.
+/// Finds the values that a query needs in the rows of a table.
 pub struct Grouping<'a> {
     text: Text<'a>,
-    /// Rows that pass the condition but for its parts that look at contents.
+    /// The condition without the parts that read contents.
     rows: Passing,
     lists: Vec<Found>,
-    /// By the contents of columns, the rows that pass all of the condition; none where all do.
+    /// For each combination of contents, the whole condition; `None` if all rows pass.
     passing: HashMap<Vec<Cell>, Option<Passing>>,
 }
 
-/// Values that were found.
+/// The values found for one need.
 struct Found {
     need: Need,
     seen: HashSet<Vec<Cell>>,
@@ -183,10 +184,10 @@ struct Found {
 }
 
 impl<'a> Grouping<'a> {
-    /// Of a query with `GROUP BY`, `DISTINCT` or `LIKE`.
+    /// Finds the values for a query with `GROUP BY`, `DISTINCT` or `LIKE`.
     ///
     /// # Errors
-    /// When the text is not SQL, or does not fit the schema.
+    /// If the text is not SQL, or does not fit the schema.
     pub fn new(schema: &'a Schema, text: &str) -> Result<Self, SqlError> {
         let text = Text::read(schema, text)?;
         let found = |need: Need| Found { need, seen: HashSet::new(), rows: vec![] };
@@ -195,10 +196,10 @@ impl<'a> Grouping<'a> {
         Ok(Self { text, rows, lists, passing: HashMap::new() })
     }
 
-    /// Looks at a row. Rows that do not pass the condition are in no group.
+    /// Takes the next row. Rows that do not pass the condition are not in any group.
     ///
     /// # Errors
-    /// When there are far more values than a query can have; when the row does not fit the schema.
+    /// If there are far more values than a query may have, or the row does not fit the schema.
     pub fn add(&mut self, row: &Row) -> Result<(), SqlError> {
         let Row::Cells(cells) = row else { return Ok(()) };
         let mut new: Vec<(usize, Vec<Cell>)> = Vec::new();
@@ -227,7 +228,7 @@ impl<'a> Grouping<'a> {
         Ok(())
     }
 
-    /// Whether a row that passes the rest passes what looks at contents, too.
+    /// True if a row that passes the rest of the condition also passes the parts that read contents.
     fn passes_all(&mut self, cells: &[Cell], row: &Row) -> Result<bool, SqlError> {
         let columns = self.lists.iter().filter(|list| list.need.contents).map(|list| list.need.columns[0].clone());
         let columns: Vec<Key> = columns.collect();
@@ -257,10 +258,11 @@ impl<'a> Grouping<'a> {
         need.too_many(&self.text.columns, rows.len())
     }
 
-    /// The values, in the order of their first rows, for each of the lists of columns that [`Query::grouped_by`](crate::aggregate::Query::grouped_by) names.
+    /// The values, in the order of their first rows, for each list of columns that
+    /// [`Query::grouped_by`](crate::aggregate::Query::grouped_by) names.
     ///
     /// # Errors
-    /// When there are more than a query can have.
+    /// If there are more values than a query may have.
     pub fn groups(self) -> Result<Vec<Vec<Row>>, SqlError> {
         if let Some(list) = self.lists.iter().position(|list| list.rows.len() > list.need.most()) {
             return Err(self.too_many(list));
@@ -269,7 +271,7 @@ impl<'a> Grouping<'a> {
     }
 }
 
-/// A row that does not fit the schema.
+/// The error for a row that does not fit the schema.
 fn failed(source: RowError) -> SqlError {
     SqlError::Group { group: 0, source }
 }

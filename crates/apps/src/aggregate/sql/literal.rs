@@ -7,17 +7,17 @@ use sqlparser::ast::{DataType, Expr, UnaryOperator, Value};
 use super::arithmetic;
 use crate::aggregate::exact::Rational;
 
-/// Longer numbers are not read.
+/// The most digits of a number.
 const MAX_DIGITS: usize = 64;
 
-/// What a column is compared with.
+/// A constant that a column is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Literal {
     Null,
     Number(Decimal),
     Text(String),
     Boolean(bool),
-    /// A text of a named type: `DATE '2024-01-31'`, `UUID '..'`.
+    /// A text with a type: `DATE '2024-01-31'`, `UUID '..'`.
     Typed(ColumnType, String),
 }
 
@@ -28,12 +28,12 @@ pub(super) struct Decimal {
     places: u32,
 }
 
-/// A number in units of a column: the greatest whole one that is not above it.
+/// A number in units of a column, rounded down to a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Floor {
-    /// Whole units; anything beyond 2^100 in size stands as 2^100.
+    /// Whole units; clamped to 2^100 in absolute value.
     pub(super) floor: i128,
-    /// The number is that whole one.
+    /// True if the number is a whole number of units.
     pub(super) exact: bool,
 }
 
@@ -48,14 +48,14 @@ impl Floor {
         Self { floor: self.floor.div_euclid(size), exact: self.exact && self.floor.rem_euclid(size) == 0 }
     }
 
-    /// The least whole number of units that is not below the number.
+    /// The number rounded up to a whole number of units.
     pub(super) fn ceiling(self) -> i128 {
         self.floor + !self.exact as i128
     }
 }
 
 impl Literal {
-    /// The literal that an expression is; `None` where it is none.
+    /// The literal of an expression; `None` if the expression is not a literal.
     pub(super) fn of(e: &Expr) -> Option<Self> {
         match e {
             Expr::Nested(inner) => Self::of(inner),
@@ -82,12 +82,12 @@ impl Literal {
     }
 }
 
-/// A text of a type that columns have.
+/// A text with a type that columns can have.
 fn typed_text(data_type: &DataType, value: &Value) -> Option<Literal> {
     let Value::SingleQuotedString(text) = value else { return None };
     let kind = match data_type {
         DataType::Date => ColumnType::Date,
-        // With a number of digits the time would be rounded.
+        // With a number of digits, SQL would round the time.
         DataType::Timestamp(None, _) | DataType::TimestampNtz(None) | DataType::Datetime(None) => ColumnType::Timestamp,
         DataType::Uuid => ColumnType::Uuid,
         _ => return None,
@@ -95,7 +95,7 @@ fn typed_text(data_type: &DataType, value: &Value) -> Option<Literal> {
     Some(Literal::Typed(kind, text.clone()))
 }
 
-/// Plain digits with at most one point.
+/// A number of plain digits with at most one point.
 fn number(v: &Value) -> Option<Decimal> {
     let Value::Number(text, false) = v else { return None };
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -106,7 +106,7 @@ fn number(v: &Value) -> Option<Decimal> {
 }
 
 impl Decimal {
-    /// The number in units of 10^-`scale`, if it is a whole one.
+    /// The number in units of 10^-`scale`, if it is a whole number of them.
     pub(super) fn whole(&self, scale: u8) -> Option<BigInt> {
         let scaled = &self.units * BigInt::from(10).pow(scale.into());
         let one = BigInt::from(10).pow(self.places);
@@ -114,7 +114,8 @@ impl Decimal {
         (&quotient * &one == scaled).then_some(quotient)
     }
 
-    /// The number; where its decimal places do not end soon, one that compares as it does with all numbers of a column.
+    /// The number. If it has too many decimal places, a number that compares in the same way with all numbers of a
+    /// column.
     pub(super) fn of(value: &Rational) -> Self {
         if let Some(places) = value.places() {
             return Self { units: value.floor(places).0, places };
@@ -126,7 +127,7 @@ impl Decimal {
         }
     }
 
-    /// The same.
+    /// The number as a rational number.
     pub(super) fn rational(&self) -> Rational {
         Rational::of_units(self.units.clone(), self.places)
     }

@@ -12,10 +12,13 @@
 //! | `STDDEV_POP(c)`, `STDDEV_SAMP(c)`, `STDDEV(c)` | their square roots |
 //! | `HISTOGRAM(c, e, ..)` | rows with c below e, from e to the next edge, .., from the last edge on |
 //!
-//! Groups are of columns, of `EXTRACT(YEAR FROM d)`, also with `EXTRACT(MONTH FROM d)`, and of `date_trunc('month', d)`.
-//! `SUM` and `AVG` also of polynomials of degree two, and arithmetic of all of these and of constants. Any of them with `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` or `MAX` of `CASE WHEN condition THEN c END`.
+//! Keys of groups are columns, `EXTRACT(YEAR FROM d)`, also with `EXTRACT(MONTH FROM d)`, and `date_trunc('month', d)`.
+//! `SUM` and `AVG` also take polynomials of degree two. Arithmetic combines all of these aggregates and constants. Each
+//! aggregate may have `FILTER (WHERE condition)`, and `SUM`, `COUNT`, `AVG`, `MIN` and `MAX` take `CASE WHEN condition
+//! THEN c END`.
 //!
-//! Parsing is `sqlparser`'s, recursion bounded. Whatever is in the text and not read here is an error: no clause is ignored.
+//! `sqlparser` parses the text, with bounded recursion. Everything in the text that this module does not read is an
+//! error: no clause is ignored.
 
 mod arithmetic;
 mod columns;
@@ -52,7 +55,7 @@ use super::query::{Accumulator, Filter, QueryError};
 use super::{Aggregate, Plan};
 use crate::MapReduce;
 
-/// The greatest number of tokens of a query: it bounds the depth of what is parsed.
+/// The greatest number of tokens of a query. It bounds the depth of the parsed expressions.
 pub const MAX_TOKENS: usize = 1 << 11;
 
 const ONE_SELECT: &str = "write one SELECT of aggregates FROM one table, with WHERE if need be";
@@ -60,32 +63,33 @@ const ALL: &str = "leave it out: an answer is one row, or all groups";
 const GROUPS: &str = "group by columns, EXTRACT(YEAR FROM column) or date_trunc('month', column), each once";
 
 impl Query {
-    /// The query that `text` is, about a table of this schema.
+    /// Parses a query about a table with this schema.
     ///
     /// # Errors
-    /// When the text is not SQL, says what can not be proven, or does not fit the schema.
+    /// If the text is not SQL, cannot be proven, or does not fit the schema.
     pub fn parse(schema: &Schema, text: &str) -> Result<Self, SqlError> {
         let text = Text::read(schema, text)?;
         if text.needs()?.is_empty() { text.query() } else { Err(SqlError::Grouped) }
     }
 
-    /// The lists of columns whose different values a query needs to know: those of `GROUP BY`, then those of `LIKE` and of `DISTINCT`. Most
-    /// queries have no such list.
+    /// The lists of columns whose different values a query needs: first the list of `GROUP BY`, then those of `LIKE`
+    /// and of `DISTINCT`. Most queries need no such list.
     ///
     /// # Errors
-    /// When the text is not SQL, or does not fit the schema.
+    /// If the text is not SQL, or does not fit the schema.
     pub fn grouped_by(schema: &Schema, text: &str) -> Result<Vec<Vec<Column>>, SqlError> {
         let text = Text::read(schema, text)?;
         let columns = |need: Need| need.columns.iter().map(|key| key.description(&text.columns)).collect();
         Ok(text.needs()?.into_iter().map(columns).collect())
     }
 
-    /// As [`Self::parse`], for a query with `GROUP BY`, `DISTINCT` or `LIKE`. `groups` has for each list of columns that [`Self::grouped_by`] names the
-    /// values that there are, each once, as rows of these columns alone: [`Grouping`] finds them. The answer is only given where no row that
-    /// passes the condition has others, so that they may come from anyone.
+    /// Like [`Self::parse`], for a query with `GROUP BY`, `DISTINCT` or `LIKE`. For each list of columns that
+    /// [`Self::grouped_by`] names, `groups` has the different values, each once, as rows of these columns alone;
+    /// [`Grouping`] finds them. The values need not be trusted: the query is only answered if no row that passes the
+    /// condition has other values.
     ///
     /// # Errors
-    /// Those of [`Self::parse`]; when the cells of a group do not fit the columns, or a group comes twice.
+    /// The errors of [`Self::parse`]; also if the cells of a group do not fit the columns, or a group is given twice.
     pub fn with_groups(schema: &Schema, text: &str, groups: &[Vec<Row>]) -> Result<Self, SqlError> {
         let mut text = Text::read(schema, text)?;
         let needs = text.needs()?;
@@ -96,7 +100,7 @@ impl Query {
             return Err(SqlError::Lists { expected: needs.len(), found: groups.len() });
         }
         for (need, rows) in needs.into_iter().zip(groups) {
-            // Before anything is made of them: they may be anybody's.
+            // Checked before the rows are processed, because they are not trusted.
             if rows.len() > need.most() {
                 return Err(need.too_many(&text.columns, rows.len()));
             }
@@ -104,7 +108,7 @@ impl Query {
             let mut sorted = need.columns.clone();
             sorted.sort_unstable();
             if sorted != need.columns {
-                // Of these lists those of `DISTINCT` are looked for in the order of the columns.
+                // `DISTINCT` looks its lists up in the order of the columns.
                 text.columns.lists.insert(sorted, list.clone());
             }
             text.columns.lists.insert(need.columns, list);
@@ -113,13 +117,13 @@ impl Query {
     }
 }
 
-/// A text that was read, but for its conditions and aggregates.
+/// A parsed text, before its conditions and aggregates are read.
 struct Text<'a> {
     select: Select,
     columns: Columns<'a>,
-    /// What stands after `GROUP BY`.
+    /// The keys of `GROUP BY`.
     by: Vec<Key>,
-    /// What is after `SELECT`, and its name.
+    /// The expressions of `SELECT`, and their names.
     projection: Vec<(Expr, String)>,
 }
 
@@ -142,14 +146,14 @@ impl<'a> Text<'a> {
         Ok(Self { select, columns, by, projection })
     }
 
-    /// The columns whose values are to be given.
+    /// The columns whose values must be given.
     fn needs(&self) -> Result<Vec<Need>, SqlError> {
         self.conditions()?;
         self.selection(None)?;
         Ok(Need::all(&self.by, &self.columns.needs.borrow()))
     }
 
-    /// `WHERE`: the parts that do not look at contents, and those that do.
+    /// `WHERE`: the parts that do not read contents, and those that do.
     fn conditions(&self) -> Result<(Filter, Option<Filter>), SqlError> {
         let Some(e) = &self.select.selection else { return Ok((Filter::all(), None)) };
         let asked = || self.columns.needs.borrow().asked;
@@ -168,7 +172,7 @@ impl<'a> Text<'a> {
         Ok((joined(plain).unwrap_or_else(Filter::all), joined(listed)))
     }
 
-    /// What is selected from rows that pass a condition beside the filter.
+    /// The selected aggregates of rows that pass `condition` in addition to the filter.
     fn selection(&self, condition: Option<Filter>) -> Result<Selection<'_>, SqlError> {
         let mut selection = Selection::new(&self.columns, condition);
         if self.by.is_empty() {
@@ -188,7 +192,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The columns of the table of a query, with what its `WHERE` says of dates.
+/// The columns of a query's table, with the ranges to which its `WHERE` bounds dates.
 fn columns_of<'a>(schema: &'a Schema, select: &Select) -> Result<Columns<'a>, SqlError> {
     let (lists, needs) = (BTreeMap::new(), Needs::default().into());
     let mut columns = Columns { schema, tables: tables(select)?, spans: vec![], lists, needs };
@@ -196,7 +200,7 @@ fn columns_of<'a>(schema: &'a Schema, select: &Select) -> Result<Columns<'a>, Sq
     Ok(columns)
 }
 
-/// The parts of a condition that `AND` joins.
+/// The operands of a condition's top-level `AND`.
 fn conjuncts(e: &Expr) -> Vec<&Expr> {
     let (mut parts, mut rest) = (vec![], vec![e]);
     while let Some(e) = rest.pop() {
@@ -209,7 +213,7 @@ fn conjuncts(e: &Expr) -> Vec<&Expr> {
     parts
 }
 
-/// What stands after `GROUP BY`.
+/// The expressions of `GROUP BY`.
 fn group_by(select: &Select) -> &[Expr] {
     match &select.group_by {
         GroupByExpr::Expressions(by, _) => by,
@@ -217,7 +221,7 @@ fn group_by(select: &Select) -> &[Expr] {
     }
 }
 
-/// The keys after `GROUP BY`.
+/// The keys of `GROUP BY`.
 fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<Key>, SqlError> {
     let by = group_by(select);
     let mut found = Vec::with_capacity(by.len());
@@ -232,7 +236,7 @@ fn group_columns(columns: &Columns<'_>, select: &Select) -> Result<Vec<Key>, Sql
     Ok(found)
 }
 
-/// A condition, evaluated on rows.
+/// Evaluates a condition on rows.
 struct Passing(Aggregate);
 
 impl Passing {
@@ -245,13 +249,13 @@ impl Passing {
         self.0.plan().schema()
     }
 
-    /// The condition is true of this row.
+    /// True if the condition is true for this row.
     fn passes(&self, row: &Row) -> Result<bool, RowError> {
         Ok(self.0.map_row(row)? != self.0.identity())
     }
 }
 
-/// The one `SELECT` of a query for aggregates, without clauses that would go unread.
+/// The one `SELECT` of a query for aggregates. Refuses clauses that would not be read.
 fn parse(text: &str) -> Result<Select, SqlError> {
     let query = one_select(text)?;
     if query.order_by.is_some() {
@@ -282,7 +286,7 @@ fn one_select(text: &str) -> Result<Box<Ast>, SqlError> {
     Ok(query)
 }
 
-/// The `SELECT` of a query whose further clauses are `read` elsewhere, without others.
+/// The `SELECT` of a query. Further clauses are refused unless they print as `read`, which the caller reads.
 fn select_of(query: &Ast, read: &str) -> Result<Select, SqlError> {
     if query.with.is_some() {
         return Err(SqlError::unsupported("WITH", select::SUBQUERY));
@@ -313,7 +317,7 @@ fn only_known_clauses(select: &Select) -> Result<(), SqlError> {
             "write COUNT(DISTINCT column), or COUNT(*) with GROUP BY column",
         ));
     }
-    // What is printed beyond these parts is a clause that nothing here reads.
+    // If the query prints with more than these parts, it has a clause that is not read.
     let list = |items: Vec<String>| items.join(", ");
     let projection = list(select.projection.iter().map(ToString::to_string).collect());
     let from = list(select.from.iter().map(ToString::to_string).collect());
@@ -330,7 +334,7 @@ fn only_known_clauses(select: &Select) -> Result<(), SqlError> {
     }
 }
 
-/// The names of the one table.
+/// The name and the alias of the one table.
 fn tables(select: &Select) -> Result<Vec<String>, SqlError> {
     let unsupported = |what: &dyn ToString| SqlError::unsupported(what.to_string(), "name one table after FROM");
     let [table] = select.from.as_slice() else { return Err(unsupported(&"a SELECT from no table, or from several")) };

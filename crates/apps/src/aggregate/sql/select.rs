@@ -1,4 +1,4 @@
-//! The list after `SELECT`: aggregates as readings of accumulators.
+//! The list of `SELECT`: aggregates as readings of accumulators.
 
 use std::collections::BTreeSet;
 
@@ -18,11 +18,11 @@ use crate::aggregate::answer::{ByGroup, Complete, Distinct, Group, Linear, Momen
 use crate::aggregate::exact::{Operation, Rational};
 use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Step, Test};
 
-/// What the remedies of unsupported aggregates say.
+/// The remedy for unsupported aggregates.
 pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP of a \
                                      column, SUM(a * b), WAVG(column, weight), HISTOGRAM(column, edge, ..), or arithmetic of these";
 
-/// What to write instead of rows.
+/// The remedy for a query that selects rows.
 pub(super) const ROWS: &str = "select aggregates, or list the rows with evergrove query";
 
 const WINDOW: &str = "select aggregates of all rows, or of each group with GROUP BY";
@@ -30,22 +30,22 @@ pub(super) const SUBQUERY: &str = "ask the inner query first, and write its answ
 const EXTREMUM: &str = "take it of one column, or of a multiple of one plus a constant, like MAX(a * 2 + 1)";
 const WHOLE: &str = "take it alone, or VAR_POP or VAR_SAMP in its place";
 const PLACES: &str = "write ROUND(aggregate, places) with 0 to 18 places";
-/// The greatest number of decimal places that are rounded to.
+/// The greatest number of decimal places of `ROUND`.
 const MAX_PLACES: u32 = 18;
 const CAST: &str = "leave the cast out: numbers are exact, and / is never cut off to an integer";
 
-/// What the remedies of unsupported cases say.
+/// The remedy for unsupported `CASE` expressions.
 const CASES: &str = "write SUM(CASE WHEN condition THEN column ELSE 0 END), SUM(CASE WHEN condition THEN 1 ELSE 0 END), or COUNT, SUM, \
                      AVG, MIN or MAX of CASE WHEN condition THEN column END; each is one condition";
 
-/// More accumulators are not collected, for the error that names their number.
+/// The number of accumulators at which collecting stops. The error names the number.
 const MANY: usize = 64 * MAX_ACCUMULATORS;
 
-/// Aggregates and the accumulators that they share.
+/// Aggregates, and the accumulators that they share.
 pub(super) struct Selection<'a> {
     columns: &'a Columns<'a>,
     accumulators: Vec<(Accumulator, Option<Filter>)>,
-    /// That of the aggregate that is read.
+    /// The condition of the aggregate that is being read.
     condition: Option<Filter>,
     groups: Option<ByGroup>,
     complete: Vec<Complete>,
@@ -53,7 +53,7 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Of rows that pass a condition beside the filter.
+    /// A selection from rows that pass `condition` in addition to the filter.
     pub(super) fn new(columns: &'a Columns<'a>, condition: Option<Filter>) -> Self {
         Self { columns, accumulators: vec![], condition, groups: None, complete: vec![], readings: vec![] }
     }
@@ -63,7 +63,7 @@ impl<'a> Selection<'a> {
         Ok(Query { plan, readings: self.readings, groups: self.groups, complete: self.complete })
     }
 
-    /// No row that passes the filter may have other contents of a column than those that were given.
+    /// Demands that no row that passes the filter has contents of a column other than the given ones.
     pub(super) fn no_other_contents(&mut self, column: ColumnIndex) {
         let Contents(contents) = self.columns.contents(column);
         let tests = contents.into_iter().map(|(_, digest)| Test::Content { column, digest });
@@ -75,7 +75,7 @@ impl<'a> Selection<'a> {
         self.complete.push(Complete::Others { column: self.columns.at(column).name.clone(), count });
     }
 
-    /// Adds an aggregate, or what is computed from some, under a name.
+    /// Adds an aggregate, or an expression of aggregates, with a name.
     pub(super) fn add(&mut self, e: &Expr, name: String) -> Result<(), SqlError> {
         let reading = self.reading(e, 0)?;
         self.readings.push((name, reading));
@@ -105,7 +105,7 @@ impl<'a> Selection<'a> {
             Expr::BinaryOp { left, op, right } if arithmetic::constant(e).is_none() => {
                 let operation = arithmetic::operation(op).ok_or_else(|| SqlError::unsupported(e, AGGREGATES))?;
                 let (left, mut right) = (self.operand(left, depth + 1)?, self.operand(right, depth + 1)?);
-                // A quotient by a constant is a product.
+                // A quotient by a constant is a product with its inverse.
                 if let (Operation::Over, Reading::Constant(by)) = (operation, &mut right)
                     && let Some(inverse) = by.inverse()
                 {
@@ -124,7 +124,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// A side of an operation.
+    /// An operand of an arithmetic operation.
     fn operand(&mut self, e: &Expr, depth: usize) -> Result<Reading, SqlError> {
         if let Some(value) = arithmetic::constant(e) {
             return Ok(Reading::Constant(value));
@@ -160,7 +160,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Refuses the least or greatest date or truth value for `what`, which is about numbers.
+    /// Refuses `what`, which needs numbers, for the least or greatest date or truth value.
     fn check_number(&self, reading: &Reading, what: &str) -> Result<(), SqlError> {
         match reading {
             Reading::Least { column, .. } | Reading::Greatest { column, .. } => self.columns.number(*column, what),
@@ -191,7 +191,7 @@ impl<'a> Selection<'a> {
             ("AVG", [Some(e)]) => self.average(&name, e),
             ("WAVG", [Some(e), Some(weight)]) => {
                 let products = self.products(&name, e, weight)?;
-                // The products' columns are in their canonical order: say which of them the weight is.
+                // The columns of the products are in canonical order, so the reading says which of them is the weight.
                 let weight = self.number(&name, weight)?;
                 let weights = self.sum(weight, [products.left, products.right].into());
                 Ok(Reading::WeightedAverage { products, weight, weights })
@@ -205,14 +205,14 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// An aggregate of a value that rows have where they meet a condition.
+    /// An aggregate of a `CASE`: its value in rows that meet a condition.
     fn case(&mut self, name: &str, Case { when, then, zero }: Case<'_>) -> Result<Reading, SqlError> {
         let when = condition::filter(self.columns, when)?;
         let all = zero.then(|| self.count(BTreeSet::new()));
         self.within(when, |selection| selection.then(name, then, all))
     }
 
-    /// The same of rows that meet its condition; `all` counts the others too, where these count as 0.
+    /// The aggregate of rows that meet the condition. `all` also counts the other rows, if they count as 0.
     fn then(&mut self, name: &str, then: Then<'_>, all: Option<usize>) -> Result<Reading, SqlError> {
         match (name, then, all) {
             ("COUNT", Then::One, None) => Ok(Reading::Count(self.count(BTreeSet::new()))),
@@ -229,7 +229,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Rows in which an expression is not null.
+    /// The number of rows in which an expression is not null.
     fn counted(&mut self, e: &Expr) -> Result<Reading, SqlError> {
         let columns = if arithmetic::is_arithmetic(e) || arithmetic::constant(e).is_some() {
             Polynomial::of(self.columns, e)?.columns
@@ -239,7 +239,7 @@ impl<'a> Selection<'a> {
         Ok(Reading::Count(self.count(columns)))
     }
 
-    /// The sum of a column, of a product of two, or of a polynomial.
+    /// The sum of a column, of a product of two columns, or of a polynomial.
     fn total(&mut self, name: &str, e: &Expr) -> Result<Reading, SqlError> {
         if let Some((left, right)) = factors(e)
             && self.columns.of(left)?.is_some()
@@ -260,7 +260,7 @@ impl<'a> Selection<'a> {
         self.polynomial(name, e, true)
     }
 
-    /// Sum or average of a polynomial, over rows in which all of its columns are known.
+    /// The sum or the average of a polynomial, over rows in which all of its columns are known.
     fn polynomial(&mut self, name: &str, e: &Expr, average: bool) -> Result<Reading, SqlError> {
         if !arithmetic::is_arithmetic(e) && arithmetic::constant(e).is_none() {
             return Err(self.not_aggregated(name, e));
@@ -282,7 +282,7 @@ impl<'a> Selection<'a> {
         Ok(Reading::Polynomial(Linear { terms: read, count, form, average }))
     }
 
-    /// The sums behind that of the products of two columns over rows in which all of these are known.
+    /// The sums for the product of two columns, over rows in which all columns `known` are known.
     fn products_where(&mut self, left: ColumnIndex, right: ColumnIndex, known: &BTreeSet<ColumnIndex>) -> Products {
         let factors: BTreeSet<ColumnIndex> = [left, right].into();
         let others = self.nullable(known.difference(&factors).copied().collect());
@@ -299,7 +299,7 @@ impl<'a> Selection<'a> {
         Products { left, right, products, left_sum, right_sum, count: self.count(known.clone()) }
     }
 
-    /// The least or greatest number of a column, or of a multiple of one plus a constant.
+    /// The least or the greatest number of a column, or of a multiple of a column plus a constant.
     fn extremum(&mut self, name: &str, e: &Expr) -> Result<Reading, SqlError> {
         let mut least = name == "MIN";
         let mut linear = None;
@@ -332,7 +332,7 @@ impl<'a> Selection<'a> {
         })
     }
 
-    /// `COUNT(DISTINCT a, ..)`, and `SUM`, `AVG`, `MIN` and `MAX` of one.
+    /// `COUNT(DISTINCT a, ..)`, and `SUM`, `AVG`, `MIN` and `MAX` of one column with `DISTINCT`.
     fn distinct(&mut self, name: &str, of: &[&Expr], f: &Function) -> Result<Reading, SqlError> {
         let columns = of.iter().map(|e| self.column(e)).collect::<Result<BTreeSet<_>, _>>()?;
         match (name, of) {
@@ -363,7 +363,7 @@ impl<'a> Selection<'a> {
         Ok(Reading::Distinct { counts, of })
     }
 
-    /// What `read` gives of the rows that pass a filter too.
+    /// Calls `read` with a filter added to the condition.
     fn within<T>(&mut self, filter: Filter, read: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.condition.take();
         self.condition = Some(match outer.clone() {
@@ -375,7 +375,7 @@ impl<'a> Selection<'a> {
         found
     }
 
-    /// Adds aggregates of a query that groups by columns, which may be named among them.
+    /// Adds the aggregates of a query with `GROUP BY`. The list may also name the keys.
     fn projection(&mut self, by: &[Key], projection: &[(Expr, String)]) -> Result<(), SqlError> {
         for (e, name) in projection {
             match Key::of(self.columns, e)? {
@@ -398,9 +398,9 @@ impl<'a> Selection<'a> {
         Ok(())
     }
 
-    /// Reads the projection once for each group, and counts the rows of each and of all.
+    /// Reads the list once per group, and counts the rows of each group and of all groups.
     pub(super) fn grouped(&mut self, by: &[Key], projection: &[(Expr, String)]) -> Result<(), SqlError> {
-        // Without groups it would not be read.
+        // Without groups the list would not be checked.
         Selection::new(self.columns, None).projection(by, projection)?;
         let total = self.count(BTreeSet::new());
         let keys = self.columns.lists.get(by).map_or(&[][..], |list| &list.0);
@@ -417,11 +417,11 @@ impl<'a> Selection<'a> {
         Ok(())
     }
 
-    /// Position of an accumulator with the condition of the aggregate, added if it is not there.
+    /// The position of an accumulator with the current condition. Adds it if it is missing.
     fn accumulator(&mut self, accumulator: Accumulator) -> usize {
         let new = (accumulator, self.condition.clone());
         self.accumulators.iter().position(|a| *a == new).unwrap_or_else(|| {
-            // Far more than a plan has, which then is an error: no more work for them.
+            // A plan with so many accumulators is an error, so it is useless to collect more.
             if self.accumulators.len() < MANY {
                 self.accumulators.push(new);
             }
@@ -429,13 +429,13 @@ impl<'a> Selection<'a> {
         })
     }
 
-    /// Rows in which none of these columns is null.
+    /// The number of rows in which all of these columns are known.
     fn count(&mut self, columns: BTreeSet<ColumnIndex>) -> usize {
         let known = self.nullable(columns);
         self.accumulator(Accumulator::Count { known, at_least: None })
     }
 
-    /// Sum of a column over rows in which none of these is null.
+    /// The sum of a column, over rows in which all columns `known` are known.
     fn sum(&mut self, column: ColumnIndex, known: BTreeSet<ColumnIndex>) -> usize {
         let known = self.nullable(known);
         self.accumulator(Accumulator::Sum { column, known })
@@ -488,7 +488,7 @@ impl<'a> Selection<'a> {
                 return Err(SqlError::Edge { edge: text, column: c.name.clone() });
             }
             bounds.push(bound);
-            // All numbers are at or above the least one.
+            // Every number is at least 0, so this bound needs no test.
             let at_least = (bound > 0).then_some((column, bound));
             counts.push(self.accumulator(Accumulator::Count { known: known.clone(), at_least }));
         }
@@ -515,14 +515,14 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// `CASE WHEN when THEN then [ELSE 0] END`: without `ELSE`, or with `ELSE NULL`, other rows are null.
+/// `CASE WHEN when THEN then [ELSE 0] END`. Without `ELSE`, or with `ELSE NULL`, the other rows are null.
 struct Case<'a> {
     when: &'a Expr,
     then: Then<'a>,
     zero: bool,
 }
 
-/// What a row has that meets the condition.
+/// The value of a row that meets the condition.
 enum Then<'a> {
     /// `1`.
     One,
@@ -531,7 +531,7 @@ enum Then<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// The expression as one; `None` of others.
+    /// The `CASE` of an expression; `None` for other expressions.
     fn of(e: &'a Expr) -> Result<Option<Self>, SqlError> {
         let (operand, conditions, other) = match e {
             Expr::Nested(inner) => return Self::of(inner),
@@ -552,7 +552,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The two sides of a product.
+/// The two factors of a product.
 fn factors(e: &Expr) -> Option<(&Expr, &Expr)> {
     match e {
         Expr::Nested(inner) => factors(inner),
@@ -561,7 +561,7 @@ fn factors(e: &Expr) -> Option<(&Expr, &Expr)> {
     }
 }
 
-/// The arguments of a call with `DISTINCT`; `None` of others.
+/// The arguments of a call with `DISTINCT`; `None` for other calls.
 fn distinct(f: &Function) -> Option<Vec<&Expr>> {
     let FunctionArguments::List(list) = &f.args else { return None };
     let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct) && list.clauses.is_empty();
@@ -575,11 +575,11 @@ fn distinct(f: &Function) -> Option<Vec<&Expr>> {
     expressions.collect()
 }
 
-/// The arguments of a plain call, `None` for `*`; nothing for calls with clauses of any kind.
+/// The arguments of a plain call, with `None` for `*`; `None` for a call with any clause.
 fn arguments(f: &Function) -> Option<Vec<Option<&Expr>>> {
     let FunctionArguments::List(list) = &f.args else { return None };
     let plain = matches!(list.duplicate_treatment, None | Some(DuplicateTreatment::All)) && list.clauses.is_empty();
-    // What is printed beyond name and arguments is a clause: FILTER, OVER, WITHIN GROUP and the like.
+    // If the call prints with more than name and arguments, it has a clause like FILTER, OVER or WITHIN GROUP.
     if !plain || f.to_string() != format!("{}({list})", f.name) {
         return None;
     }

@@ -1,4 +1,5 @@
-//! The queries that SQLite and DuckDB answered, and circuits on some of them. The tests of `evergrove-recursion` include this file, for theirs.
+//! The queries that SQLite and DuckDB answered, and circuits for some of them. The tests of `evergrove-recursion`
+//! include this file for the circuits of Plonky2.
 
 use evergrove_apps::aggregate::Aggregate;
 use evergrove_commit::schema::{Column, Row, Schema};
@@ -7,14 +8,14 @@ use serde_json::Value;
 use super::circuits::check;
 use super::table::{Table, cell};
 
-/// The table of the corpus and its queries.
+/// The table and the queries of the corpus.
 pub(super) fn corpus() -> (Table, Vec<Value>) {
     let text = include_str!("../../../../../vectors/aggregates.json");
     let corpus: Value = serde_json::from_str(text).unwrap();
     (table(&corpus), corpus["queries"].as_array().unwrap().clone())
 }
 
-/// The table of a document with columns and rows.
+/// The table of a JSON document with columns and rows.
 pub(super) fn table(of: &Value) -> Table {
     let columns = of["columns"].as_array().unwrap().iter().map(|c| {
         let column = Column::new(c["name"].as_str().unwrap(), c["type"].as_str().unwrap().parse().unwrap());

@@ -1,4 +1,4 @@
-//! Truth values, dates, timestamps, UUIDs and wide numbers: the answers of DuckDB, refusals, circuits and a proof.
+//! Truth values, dates, timestamps, UUIDs and wide numbers: DuckDB's answers, refusals, circuits and a proof.
 
 use evergrove_apps::aggregate::{Aggregate, Query, SqlError};
 use evergrove_apps::laws::check;
@@ -12,7 +12,7 @@ use super::table::Table;
 use crate::on_tables::{answered, committed, family};
 use crate::world::Proofs;
 
-/// The table of the corpus and its queries.
+/// The table and the queries of the corpus.
 fn corpus() -> (Table, Vec<Value>) {
     let corpus: Value = serde_json::from_str(include_str!("../../../../../vectors/dates.json")).unwrap();
     let columns = corpus["columns"].as_array().unwrap().iter().map(|c| {
@@ -30,7 +30,7 @@ fn corpus() -> (Table, Vec<Value>) {
     (Table::new(&columns, &rows), corpus["queries"].as_array().unwrap().clone())
 }
 
-/// The keys and values of a query's groups, or the values of one without, as in the corpus.
+/// The keys and values of a query's groups, or the values of a query without groups, in the form of the corpus.
 fn answers(table: &Table, sql: &str) -> Vec<Vec<Option<String>>> {
     let known = |text: String| Some(text).filter(|text| text != "NULL");
     let query = Query::with_groups(&table.schema, sql, &table.groups(sql)).unwrap_or_else(|e| panic!("{sql}: {e}"));
@@ -252,12 +252,12 @@ fn groups_of_dates_are_disjoint_ranges() {
         Query::with_groups(&table.schema, by, &[vec![key(2024, 1), key(2024, 1)]]),
         Err(SqlError::GroupTwice(1))
     );
-    // The beginning of a month names it, and no other day does.
+    // Only the first day of a month names the month.
     let by = "SELECT date_trunc('month', day), COUNT(*) FROM t GROUP BY date_trunc('month', day)";
     let of = |day: i64| Query::with_groups(&table.schema, by, &[vec![Row::Cells(vec![Cell::Signed(day)])]]);
     assert!(of(19_723).is_ok());
     assert_eq!(of(19_724), Err(SqlError::GroupDates(0)));
-    // A year that is left out is missed.
+    // A missing year is detected.
     let by = "SELECT EXTRACT(YEAR FROM day), COUNT(*) FROM t WHERE paid GROUP BY EXTRACT(YEAR FROM day)";
     let mut found = table.groups(by);
     assert_eq!(found[0].len(), 3);
@@ -280,7 +280,7 @@ fn an_answer_about_dates_is_proven() {
     assert_eq!(values, ["2", "2023-12-31", "1969-12-31T00:00:00Z"]);
 }
 
-/// Circuits with pinned keys compare the four elements of a cell whatever its type is.
+/// Circuits with pinned keys compare the four elements of a cell, whatever its type is.
 #[test]
 fn circuits_with_pinned_keys_know_the_types() {
     let table = orders();
@@ -299,7 +299,7 @@ fn literals_and_years_at_the_edges() {
     let least = format!("0.{}1", "0".repeat(37));
     let table = Table::new(&["x:decimal(38,38)", "d:date"], &[&[&least, "9999-12-31"]]);
     let count = |condition: &str| table.values(&format!("SELECT COUNT(*) FROM t WHERE {condition}"));
-    // Folded constants are the numbers that they are.
+    // Folded constants equal the literals.
     for equal in [least.clone(), format!("{least} * 1"), format!("-(-{least})")] {
         assert_eq!(count(&format!("x = {equal}")), ["1"], "{equal}");
         assert_eq!(count(&format!("x <> {equal}")), ["0"], "{equal}");
@@ -307,7 +307,7 @@ fn literals_and_years_at_the_edges() {
     // The last year bounds a column, too.
     assert_eq!(count("EXTRACT(YEAR FROM d) = 9999 AND EXTRACT(MONTH FROM d) = 12"), ["1"]);
     assert_eq!(count("EXTRACT(YEAR FROM d) BETWEEN 9998 AND 9999 AND EXTRACT(MONTH FROM d) = 11"), ["0"]);
-    // A date has no time of day.
+    // A date with a time of day is refused.
     for date in ["DATE '2024-01-31 12:00:00'", "CAST('2024-01-31T00:30:00+02:00' AS DATE)"] {
         let found = Query::parse(&table.schema, &format!("SELECT COUNT(*) FROM t WHERE d = {date}"));
         assert!(matches!(found, Err(SqlError::Form { .. })), "{date}: {found:?}");

@@ -24,7 +24,7 @@ fn orders() -> Table {
     Table::new(&["status:bytes?", "total:signed?", "items:unsigned?"], &rows)
 }
 
-/// The answers that SQLite 3.40 gives.
+/// The answers are those of SQLite 3.40.
 #[test]
 fn conditions_of_aggregates_have_the_answers_of_sqlite() {
     let table = orders();
@@ -98,7 +98,8 @@ fn constants_of_conditions_are_inputs() {
     };
     assert_eq!(key(first), key(second));
 
-    // The circuits have a condition once: two that are equal are another shape than two that differ in a constant.
+    // The circuits have each condition once: two equal conditions have another shape than two that differ in a
+    // constant.
     let two = |left: u64, right: u64| {
         let sql = format!("SELECT SUM(u) FILTER (WHERE v = {left}), SUM(s) FILTER (WHERE v = {right}) FROM t");
         app(&table, &sql)
@@ -107,7 +108,7 @@ fn constants_of_conditions_are_inputs() {
     assert_eq!(two(1, 3).shape(), two(1, 2).shape());
     assert_ne!(key(two(1, 1)), key(two(1, 2)));
 
-    // Their parameters have one form.
+    // The encoding of the parameters is canonical.
     let bytes = of(5, "red").parameters();
     assert_eq!(bytes[0], 3);
     for at in 0..bytes.len() {

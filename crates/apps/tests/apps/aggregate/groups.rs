@@ -1,4 +1,4 @@
-//! `GROUP BY`: the answers of SQLite, and groups that are left out, come twice or are none.
+//! `GROUP BY`: SQLite's answers, and groups that are missing, duplicate or invalid.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ fn lines(answer: &Answer) -> BTreeSet<String> {
     answer.groups.iter().map(line).collect()
 }
 
-/// The answers that SQLite 3.40 gives.
+/// The answers are those of SQLite 3.40.
 #[test]
 fn groups_have_the_answers_of_sqlite() {
     let table = orders();
@@ -92,7 +92,7 @@ fn circuits_map_and_reduce_as_the_code_does() {
     check(&app, &table.cases(&app)[2..7]);
 }
 
-/// A prover who leaves a group out, splits one or makes one up has no answer.
+/// A prover that leaves out a group, splits one or invents one has no answer.
 #[test]
 fn all_groups_are_there_once() {
     let table = orders();
@@ -142,12 +142,12 @@ fn all_groups_are_there_once() {
         Query::with_groups(&table.schema, "SELECT COUNT(*) FROM t", std::slice::from_ref(&all)),
         Err(SqlError::NotGrouped)
     );
-    // In any order it is the same query.
+    // The order of the groups does not matter.
     let turned: Vec<Row> = all.iter().rev().cloned().collect();
     assert_eq!(Query::with_groups(&table.schema, sql, &[turned]), Query::with_groups(&table.schema, sql, &[all]));
 }
 
-/// The groups are part of what is proven: with others the proof is refused, by a key of the same shape.
+/// A proof is about its groups: with other groups it is refused, even with a key of the same shape.
 #[test]
 fn an_answer_by_groups_is_proven() {
     let table = orders();
@@ -166,7 +166,7 @@ fn an_answer_by_groups_is_proven() {
     assert!(second.verify(&proof).is_err());
 }
 
-/// A list is somebody else's: one that no query can have is refused before anything is made of it.
+/// A list of groups is untrusted: a list that is too long for any query is refused before it is processed.
 #[test]
 fn more_groups_than_numbers_are_refused_at_once() {
     let table = orders();

@@ -1,4 +1,5 @@
-//! Code against circuits: those on tables here, and those of Plonky2 in the tests of `evergrove-recursion`, which include this file.
+//! Code against circuits. This crate tests circuits on tables. The tests of `evergrove-recursion` include this file for
+//! the circuits of Plonky2.
 
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::Aggregate;
@@ -10,7 +11,7 @@ use super::table::Table;
 
 const TOP: &str = "9223372036854775807";
 
-/// Rows of more than four elements, with numbers at the ends of limbs and ranges, and nulls.
+/// Rows of more than four elements, with numbers at the ends of limbs and ranges, and with nulls.
 pub(super) fn wide() -> Table {
     let rows: [&[&str]; 12] = [
         &["0", "0", "red", "0", "0.00"],
@@ -58,7 +59,7 @@ fn rows_that_are_their_own_value_need_no_opening() {
     assert_eq!(app.opening_len(), 0);
     let mut cases = table.cases(&app);
     check(&app, &cases);
-    // The elements behind the row's are zero.
+    // The elements behind the row must be zero.
     cases[1].value[2] = Goldilocks::ONE;
     refuses_leaf(&app, &cases[1]);
 }
@@ -95,7 +96,7 @@ fn a_row_that_is_not_behind_the_value_is_refused() {
 fn sums_beyond_their_width_are_refused() {
     let table = wide();
     let app = app(&table, "SELECT SUM(u), SUM(u * v) FROM t");
-    // u * v, the sum of v over rows with both, and their number.
+    // The outputs for u * v: the products, the sum of v over rows with both numbers, and the count of these rows.
     let output = |sum: [u64; 4], products: [u64; 8]| -> Vec<Goldilocks> {
         let mut out = app.identity();
         for (k, (_, len)) in [(sum.as_slice(), 4), (products.as_slice(), 8)].into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Queries that list rows: which rows, in which order, and rows that are left out, made up or of the wrong place.
+//! Queries that list rows: the rows and their order; rows that are missing, invented or in the wrong place.
 
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::{Aggregate, Listed, Listing, ListingError, SqlError};
@@ -34,7 +34,7 @@ fn found(table: &Table, listing: &Listing) -> Vec<(u64, Row)> {
     finder.rows()
 }
 
-/// What a proof over all rows says.
+/// The output of a proof over all rows.
 fn output(table: &Table, listed: &Listed) -> Vec<Goldilocks> {
     let app = Aggregate::new(listed.plan().clone());
     let cases = table.cases(&app);
@@ -43,7 +43,7 @@ fn output(table: &Table, listed: &Listed) -> Vec<Goldilocks> {
         .fold(app.identity(), |before, case| MapReduce::reduce(&app, &before, &app.map(&case.leaf()).unwrap()).unwrap())
 }
 
-/// All that a verifier looks at, but for the paths of the rows.
+/// Everything that a verifier checks, except the Merkle paths of the rows.
 fn verify(table: &Table, listing: &Listing, rows: &[(u64, Row)]) -> Result<(), ListingError> {
     let listed = listing.listed(rows.to_vec())?;
     listed.accept(&output(table, &listed))
@@ -53,7 +53,7 @@ fn positions(rows: &[(u64, Row)]) -> Vec<u64> {
     rows.iter().map(|(index, _)| *index).collect()
 }
 
-/// SQLite's answers with `NULLS LAST` and the position as the last column of the order.
+/// SQLite's answers with `NULLS LAST`, and with the position as the last column of the order.
 const QUERIES: [(&str, &[u64]); 12] = [
     ("SELECT * FROM t WHERE name = 'ann'", &[0, 2, 3, 6]),
     ("SELECT name, items FROM t WHERE total = 80", &[1, 4, 8]),
@@ -76,7 +76,7 @@ fn rows_are_found_in_their_order() {
         let listing = listing(&table, sql);
         let rows = found(&table, &listing);
         assert_eq!(positions(&rows), expected, "{sql}");
-        // In any order: the verifier has its own.
+        // The rows may come in any order, because the verifier sorts them.
         let listed = listing.listed(rows.iter().rev().cloned().collect()).unwrap();
         assert_eq!(listed.rows(), rows, "{sql}");
         listed.accept(&output(&table, &listed)).unwrap();
@@ -94,7 +94,7 @@ fn cells_are_those_of_the_columns() {
     assert_eq!(cells, [&Cell::Unsigned(1), &Cell::Bytes(b"ann".to_vec())]);
 }
 
-/// Every set of rows but the answers is refused: all 512 of them, for each query.
+/// Every set of rows except the answers is refused: all 512 sets, for each query.
 #[test]
 fn no_other_rows_are_accepted() {
     let table = orders();
@@ -109,7 +109,7 @@ fn no_other_rows_are_accepted() {
             }
             accepted += 1;
             assert_eq!(rows.len(), expected.len(), "{sql}");
-            // Of rows that are equal in the order, any may be the last ones.
+            // Among rows that are equal in the order, any may be the last ones.
             let key = |row: &Row| listing_key(sql, row);
             let mut keys: Vec<_> = rows.iter().map(|(_, row)| key(row)).collect();
             let mut wanted: Vec<_> = expected.iter().map(|i| key(&table.rows[*i as usize])).collect();
@@ -119,7 +119,7 @@ fn no_other_rows_are_accepted() {
         }
         let ties = sql.ends_with("DESC LIMIT 5");
         let nulls = sql.ends_with("LIMIT 8");
-        // Two of three rows with 80; one of two nulls.
+        // Two of three rows with 80, or one of two nulls.
         assert_eq!(
             accepted,
             if ties {
@@ -134,7 +134,7 @@ fn no_other_rows_are_accepted() {
     }
 }
 
-/// What the query orders by, or the whole row.
+/// The columns of the query's order, or the whole row.
 fn listing_key(sql: &str, row: &Row) -> String {
     let Row::Cells(cells) = row else { panic!("cells") };
     match sql {

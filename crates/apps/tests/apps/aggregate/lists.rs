@@ -1,4 +1,4 @@
-//! `DISTINCT` and `LIKE`: values that are left out, come twice or are none, and answers that are proven.
+//! `DISTINCT` and `LIKE`: values that are missing, duplicate or invalid, and answers that are proven.
 
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::{Aggregate, OutputError, Query, SqlError};
@@ -62,7 +62,7 @@ fn values_are_counted_and_prefixes_are_found() {
     assert_eq!(one("SELECT COUNT(*) FILTER (WHERE page LIKE '/s%'), COUNT(*) FROM t WHERE country = 'de'"), "2 4");
 }
 
-/// The conditions beside `LIKE` bound the contents that have to be listed.
+/// The conditions beside `LIKE` restrict the contents that must be listed.
 #[test]
 fn contents_are_those_of_rows_that_the_rest_lets_pass() {
     let table = visits();
@@ -101,7 +101,7 @@ fn a_value_that_is_left_out_is_missed() {
             let missed = matches!(refused, Err(OutputError::Groups { .. } | OutputError::Contents { .. }));
             assert!(missed, "{sql}: {refused:?}");
         }
-        // One that no row has changes nothing.
+        // A value that no row has changes nothing.
         let mut more = all.clone();
         if let Some(Row::Cells(cells)) = more[list].first() {
             let other = cells.iter().map(|cell| match cell {
@@ -153,7 +153,8 @@ fn circuits_map_and_reduce_as_the_code_does() {
     }
 }
 
-/// A proof with one value left out verifies for the query with that list, whose answer is refused; it is refused for the query with all.
+/// A proof with a missing value verifies for the query with that shorter list, but the query's answer is refused. For
+/// the query with all values the proof itself is refused.
 #[test]
 fn an_answer_by_values_is_proven() {
     let table = visits();

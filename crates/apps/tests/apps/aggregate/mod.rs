@@ -1,4 +1,4 @@
-//! Aggregates: the semantics of SQL and code against circuits.
+//! Aggregates: SQL's semantics, and code against circuits.
 
 mod conditions;
 mod dates;
@@ -13,5 +13,5 @@ mod syntax;
 pub(crate) mod table;
 mod text;
 
-/// What the laws hold the code against.
+/// The circuits that the laws compare the code with.
 use evergrove_apps::laws as circuits;

@@ -1,4 +1,5 @@
-//! Queries by circuits with pinned keys: they answer what circuits of their own answer, one key answers them all, and keys are as pinned.
+//! Queries with pinned keys: they have the same answers as with circuits of their own, one key serves all of them, and
+//! the keys are the pinned ones.
 
 mod random;
 
@@ -58,7 +59,8 @@ fn circuits_map_and_reduce_as_the_code_does() {
     }
 }
 
-/// Rows that are values, rows of one step and of several, whole blocks and others: the last column takes part.
+/// Rows that are values, rows of one step and of several steps, of whole blocks and of partial blocks: the last column
+/// counts.
 #[test]
 fn rows_of_every_width_are_opened() {
     for columns in [1, 4, 6, 13, 16, 29] {
@@ -70,7 +72,7 @@ fn rows_of_every_width_are_opened() {
         assert_eq!(app.plan().width(), RowWidth::of(columns));
         let cases = table.cases(&app);
         check(&app, &cases);
-        // An element that the value does not have, also where nothing is read.
+        // An element that differs from the value's is refused, even where the query reads nothing.
         for at in [0, columns / 2, columns - 1] {
             let mut case = cases[1].clone();
             if case.opening.is_empty() {
@@ -109,7 +111,7 @@ fn what_is_no_number_is_refused() {
     }
 }
 
-/// All queries of the corpus that fit, and circuits on some of them.
+/// All queries of the corpus that fit, and circuits for some of them.
 #[test]
 fn queries_have_the_answers_of_their_own_circuits() {
     let (table, queries) = corpus();
@@ -164,7 +166,7 @@ fn what_does_not_fit_says_why() {
     );
 }
 
-/// Parameters have one form, and are no others' parameters.
+/// The encoding of parameters is canonical, and parameters are not those of other circuits.
 #[test]
 fn parameters_name_the_circuits() {
     let table = wide();
@@ -175,7 +177,7 @@ fn parameters_name_the_circuits() {
     let cases = table.cases(&pinned);
     let bytes = pinned.parameters();
     assert_eq!(Aggregate::from_parameters(&bytes).unwrap(), pinned);
-    // Accumulators that are not the family's.
+    // Accumulators that are not those of the family.
     let mut other = own.parameters();
     other[0] = bytes[0];
     assert!(Plan::from_bytes(&other).is_err());
@@ -190,7 +192,7 @@ fn parameters_name_the_circuits() {
                 assert_eq!(plan.to_bytes(), other);
                 let app = Aggregate::new(plan);
                 if app.inputs() == pinned.inputs() && app.shape() == pinned.shape() {
-                    // Another name or type of a column, or the same in other words.
+                    // The column has another name or type, or the same condition is written in another way.
                     for case in &cases {
                         assert_eq!(app.map(&case.leaf()).ok(), pinned.map(&case.leaf()).ok(), "byte {at}, bit {bit}");
                     }
@@ -200,7 +202,8 @@ fn parameters_name_the_circuits() {
     }
 }
 
-/// Queries with nothing in common but the width of their rows, by one key, in both schemes; a proof of one is none of the other.
+/// Queries that share only the width of their rows, with one key, in both schemes. A proof for one query is refused for
+/// the other.
 #[test]
 fn one_key_answers_different_queries_over_different_tables() {
     let first = wide();
@@ -234,7 +237,7 @@ fn one_key_answers_different_queries_over_different_tables() {
     }
 }
 
-/// The line of keys.txt for circuits, as they are.
+/// The line of keys.txt for these circuits.
 fn line(width: RowWidth, scheme: Scheme, profile: Profile, class: HeightClass) -> String {
     let table = numbers(width.elements());
     let app: Arc<dyn MapReduce> = Arc::new(app(&pinned(&table, "SELECT COUNT(*) FROM t")));
@@ -248,7 +251,7 @@ fn line(width: RowWidth, scheme: Scheme, profile: Profile, class: HeightClass) -
     format!("{} {scheme} {profile} {} {digest}", width.elements(), class.height_max())
 }
 
-/// Each scheme, profile, class and width has a key, once.
+/// Each scheme, profile, class and width has exactly one key.
 #[test]
 fn all_keys_are_pinned() {
     let keys: BTreeSet<_> = PinnedKey::all()
@@ -258,7 +261,7 @@ fn all_keys_are_pinned() {
     assert_eq!(keys.len(), 40);
 }
 
-/// Circuits that changed make earlier proofs worthless. `EVERGROVE_BLESS=1` writes the file.
+/// If circuits change, earlier proofs no longer verify. `EVERGROVE_BLESS=1` writes the file.
 #[test]
 fn keys_are_those_of_the_circuits() {
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! 400 queries answered as SQLite and DuckDB answer them, and random ones of all kinds as SQLite does.
+//! 400 queries with the answers of SQLite and DuckDB, and random queries of all kinds with SQLite's answers.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -16,7 +16,7 @@ use super::table::{Table, cell};
 use crate::on_tables::{committed, family};
 use crate::world::{Proofs, prove_opened};
 
-/// The values of an answer are those of the corpus.
+/// Compares the values of an answer with those of the corpus.
 fn compare(sql: &str, found: &[String], expected: &Value) {
     let expected = expected.as_array().unwrap();
     assert_eq!(found.len(), expected.len(), "{sql}");
@@ -42,7 +42,7 @@ fn queries_are_answered_as_sqlite_answers_them() {
     }
 }
 
-/// Proven over all rows, and verified by a verifier that makes its own key.
+/// Proven over all rows, and verified by a verifier that builds its own key.
 #[test]
 #[ignore = "apps: a hundred proofs, two minutes"]
 fn a_hundred_of_them_are_proven() {
@@ -62,7 +62,7 @@ fn a_hundred_of_them_are_proven() {
     }
 }
 
-/// Random tables and queries, and the answers of SQLite; none where Python is missing.
+/// Random tables and queries, with SQLite's answers; empty if Python is missing.
 fn cases(count: usize, seed: u64) -> Vec<(Table, Vec<Value>)> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/aggregates.py");
     let arguments = ["--cases".to_owned(), count.to_string(), "--seed".to_owned(), seed.to_string()];
@@ -79,7 +79,7 @@ fn cases(count: usize, seed: u64) -> Vec<(Table, Vec<Value>)> {
     cases.collect()
 }
 
-/// Whether a value is the fraction that is expected, or the nearest number with its decimal places.
+/// True if a value is the expected fraction, or the nearest number with the value's decimal places.
 fn is(found: &Found, expected: &Value) -> bool {
     let Some(expected) = expected.as_str() else { return *found == Found::Null };
     let (Found::Exact(Decimal { units, scale }) | Found::Rounded(Decimal { units, scale })) = found else {
@@ -95,7 +95,7 @@ fn is(found: &Found, expected: &Value) -> bool {
     if matches!(found, Found::Exact(_)) { twice == BigInt::ZERO } else { twice <= d && -twice <= d }
 }
 
-/// The rows of an answer: the cells of the group, and the values.
+/// The rows of an answer: the cells of each group, and its values.
 fn rows(answer: &Answer) -> Vec<(Vec<Cell>, Vec<&Found>)> {
     if !answer.values.is_empty() {
         return vec![(vec![], answer.values.iter().map(|(_, value)| value).collect())];
@@ -121,7 +121,7 @@ fn agrees(query: &Value, answer: &Answer) {
     }
 }
 
-/// The queries of cases that fit 64 numbers.
+/// The queries that need at most 64 accumulators.
 fn fitting(cases: &[(Table, Vec<Value>)]) -> Vec<(&Table, &Value, Query)> {
     let all = cases.iter().flat_map(|(table, queries)| queries.iter().map(move |query| (table, query)));
     let fitting = all.filter_map(|(table, query)| {
@@ -155,7 +155,7 @@ fn random_queries_are_answered_as_sqlite_answers_them() {
     random(2000, 7);
 }
 
-/// `EVERGROVE_CASES` sets the number of cases, and `EVERGROVE_SEED` the first.
+/// `EVERGROVE_CASES` sets the number of cases, and `EVERGROVE_SEED` the first seed.
 #[test]
 #[ignore = "apps: a minute, fifty thousand queries"]
 fn many_random_queries_are_answered_as_sqlite_answers_them() {
@@ -163,7 +163,7 @@ fn many_random_queries_are_answered_as_sqlite_answers_them() {
     random(of("EVERGROVE_CASES", 50_000) as usize, of("EVERGROVE_SEED", 1000));
 }
 
-/// Proven over all rows, and verified by a verifier that makes its own key.
+/// Proven over all rows, and verified by a verifier that builds its own key.
 #[test]
 #[ignore = "apps: a hundred proofs, minutes"]
 fn a_hundred_random_queries_are_proven() {

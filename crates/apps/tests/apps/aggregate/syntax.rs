@@ -1,11 +1,11 @@
-//! docs/sql.md: every query of it is answered as it says, or refused with its sentence.
+//! docs/sql.md: every query on the page has the stated answer, or is refused with the stated sentence.
 
 use evergrove_apps::aggregate::{Answer, Listing, Query, SqlError};
 use evergrove_commit::schema::Cell;
 
 use super::table::Table;
 
-/// The table of the page.
+/// The page's table.
 fn orders() -> Table {
     let rows: [&[&str]; 6] = [
         &["paid", "de", "12.50", "3"],
@@ -37,7 +37,7 @@ fn line(answer: &Answer) -> String {
     groups.join("; ")
 }
 
-/// Query and what it comes to, of the tables of the page.
+/// The queries and their results in the tables of a section of the page.
 fn rows(section: &str) -> Vec<(String, String)> {
     let page = include_str!("../../../../../docs/sql.md");
     let section = page.split("\n## ").find(|part| part.starts_with(section)).unwrap();

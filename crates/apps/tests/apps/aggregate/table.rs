@@ -12,7 +12,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table from its columns, `name:type` or `name:type?` where it is nullable, and rows as in a csv file.
+    /// A table from its columns, as `name:type` or, if nullable, `name:type?`, and from rows as in a CSV file.
     pub(crate) fn new(columns: &[&str], rows: &[&[&str]]) -> Self {
         let columns = columns.iter().map(|c| {
             let (name, kind) = c.split_once(':').unwrap();
@@ -24,7 +24,7 @@ impl Table {
         Self { schema, rows }
     }
 
-    /// The query that a text is, with the groups that the rows have.
+    /// Parses a query, with the groups of the table's rows.
     pub(crate) fn query(&self, sql: &str) -> Query {
         let query = match Query::parse(&self.schema, sql) {
             Err(SqlError::Grouped) => Query::with_groups(&self.schema, sql, &self.groups(sql)),
@@ -70,7 +70,7 @@ impl Table {
     }
 }
 
-/// A cell of a JSON document.
+/// The cell of a JSON value.
 pub(crate) fn cell(column: &Column, value: &serde_json::Value) -> Cell {
     use evergrove_commit::schema::ColumnType::{Bytes, Unsigned};
     match (value, column.kind) {

@@ -1,4 +1,4 @@
-//! Texts: what they mean beyond SQLite's reach, and what is refused.
+//! Texts of queries: meanings that go beyond SQLite, and refusals.
 
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::{
@@ -8,7 +8,7 @@ use evergrove_commit::schema::{Column, Schema};
 
 use super::table::Table;
 
-/// Prices with two places, a nullable quantity and a kind.
+/// Prices with two decimal places, a nullable quantity and a kind.
 fn shop() -> Table {
     let rows: [&[&str]; 6] = [
         &["1.50", "5", "tea"],
@@ -159,7 +159,7 @@ fn what_can_not_be_proven_is_refused_with_a_remedy() {
     }
     let sum = Table::new(&["to:address", "n:unsigned"], &[&[&format!("0x{}", "ab".repeat(20)), "7"]]);
     assert_eq!(sum.values("SELECT SUM(n), COUNT(*) FROM t WHERE n > 6"), ["7", "1"]);
-    // Parameters come from a prover too.
+    // Parameters may come from a prover, too.
     for accumulator in [
         Accumulator::Sum { column: 4, known: vec![] },
         Accumulator::Count { known: vec![], at_least: Some((4, 1)) },

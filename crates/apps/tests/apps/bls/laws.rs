@@ -1,4 +1,5 @@
-//! Code against circuits: those on tables here, and those of Plonky2 in the tests of `evergrove-recursion`, which include this file.
+//! Code against circuits. This crate tests circuits on tables. The tests of `evergrove-recursion` include this file for
+//! the circuits of Plonky2.
 
 use ark_bls12_381::Fq;
 use ark_ff::PrimeField;
@@ -37,14 +38,14 @@ fn keys_satisfy_the_laws() {
 #[test]
 fn leaves_that_are_no_points_are_refused() {
     let good = case(3, &Point::of_key(&public(1)));
-    // Another opening than the value's.
+    // An opening of another value.
     let mut other = good.clone();
     other.opening[0] += Goldilocks::ONE;
     refuses_leaf(&BlsKeys, &other);
-    // A length that is not the application's.
+    // An opening of the wrong length.
     let leaf = Leaf { index: 3, value: good.value, opening: &good.opening[1..] };
     assert!(matches!(BlsKeys.map(&leaf), Err(MapReduceError::OpeningLength { expected: 14, found: 13, .. })));
-    // Off the curve, out of its columns, the identity, or x + p: under the right hash.
+    // Off the curve, out of a column's range, the identity, or x + p, each under the right hash.
     let changes: [fn(&mut Case); 6] = [
         |c| c.opening[0] += Goldilocks::ONE,
         |c| c.opening[13] += Goldilocks::ONE,
@@ -61,9 +62,9 @@ fn leaves_that_are_no_points_are_refused() {
     }
 }
 
-/// x + p in place of x.
+/// Replaces x by x + p.
 fn add_modulus(case: &mut Case) {
-    // p - 1 and 1.
+    // p - 1, then plus 1.
     let largest = opening_of(-Fq::from(1_u64));
     let mut carry = 1;
     for (limb, p) in case.opening.iter_mut().zip(largest) {
@@ -74,7 +75,7 @@ fn add_modulus(case: &mut Case) {
     assert_eq!(carry, 0, "x + p has 56 * 7 bits");
 }
 
-/// Seven numbers of 56 bits.
+/// x as seven numbers of 56 bits.
 fn opening_of(x: Fq) -> [u64; 7] {
     let words = x.into_bigint().0;
     core::array::from_fn(|i| {

@@ -2,7 +2,7 @@
 
 mod laws;
 
-/// What the laws hold the code against.
+/// The circuits that the laws compare the code with.
 use evergrove_apps::laws as circuits;
 
 use blst::min_pk::{AggregatePublicKey, AggregateSignature, PublicKey, SecretKey, Signature};
@@ -34,7 +34,7 @@ fn keys_that_may_not_enter_are_named() {
     identity[0] = 0xc0;
     assert_eq!(Point::from_compressed(&identity), Err(KeyError::Identity));
     assert_eq!(Point::from_compressed(&good[..47]), Err(KeyError::Encoding));
-    // x = 0, y = 2: of order 3.
+    // x = 0, y = 2: a point of order 3.
     let mut order_three = [0; 48];
     order_three[0] = 0x80;
     assert_eq!(Point::from_compressed(&order_three), Err(KeyError::NotInGroup));

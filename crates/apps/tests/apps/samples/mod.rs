@@ -2,7 +2,7 @@
 
 mod laws;
 
-/// What the laws hold the code against.
+/// The circuits that the laws compare the code with.
 use evergrove_apps::laws as circuits;
 
 use evergrove_apps::samples::Tally;

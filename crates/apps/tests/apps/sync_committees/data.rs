@@ -1,6 +1,7 @@
-//! Committees and what they signed, in proofs of any backend. The tests of `evergrove-recursion` include this file.
+//! Committees and their signatures, in proofs of any backend. The tests of `evergrove-recursion` include this file.
 //!
-//! The data are one committee with two signatures, in `vectors`, or seven with eight in the folder that `EVERGROVE_TESTDATA` names.
+//! The data is one committee with two signatures in `vectors`, or seven committees with eight signatures in the folder
+//! `EVERGROVE_TESTDATA`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -15,13 +16,13 @@ use evergrove_verifier::Statement;
 use serde_json::Value;
 
 pub(super) struct Data {
-    /// Every key once, in the order of first appearance.
+    /// Every key once, in the order of first use.
     pub(super) keys: Vec<Point>,
     pub(super) signatures: Vec<Signed>,
 }
 
 pub(super) struct Signed {
-    /// Rows of the signers.
+    /// The rows of the signers.
     pub(super) signers: Vec<u64>,
     pub(super) message: Vec<u8>,
     pub(super) signature: Vec<u8>,
@@ -76,7 +77,7 @@ pub(super) fn data() -> Data {
 
 pub(super) type Proofs = HashMap<(Statement, NodeKind), NodeProof>;
 
-/// Makes the proofs that `proofs` lacks; gives the last and how many were made.
+/// Makes the proofs that are missing in `proofs`. Returns the last proof and the number of new proofs.
 pub(super) fn prove(
     backend: &dyn RecursionBackend,
     vector: &Vector<MemoryStore>,
@@ -111,7 +112,8 @@ pub(super) fn committed(keys: &[Point]) -> Vector<MemoryStore> {
     vector
 }
 
-/// Proves the signers of one signature after those of another, and verifies each signature under the proven key.
+/// Proves the signers of each signature after those of the previous one, and verifies each signature with the proven
+/// key.
 pub(super) fn one_from_the_other(backend: &dyn RecursionBackend, Data { keys, signatures }: Data) {
     let vector = committed(&keys);
     let mut proofs = Proofs::new();
@@ -133,7 +135,7 @@ pub(super) fn one_from_the_other(backend: &dyn RecursionBackend, Data { keys, si
         assert_eq!(output, Output { key: signed.aggregate, count: signed.signers.len() as u64 });
         let claim = Claim { message: &signed.message, signature: &signed.signature, threshold: 342 };
         assert_eq!(light_client::check(&output, &claim), Ok(()));
-        // Another count is another statement.
+        // A proof with another count is refused.
         let mut forged = proof.clone();
         *forged.output.last_mut().expect("a count") += Goldilocks::ONE;
         assert!(backend.verify(&forged).is_err());

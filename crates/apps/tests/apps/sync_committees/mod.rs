@@ -1,4 +1,4 @@
-//! Real sync committees of Ethereum: the output of the application over the signers verifies what they signed.
+//! Real sync committees of Ethereum: the application's output over the signers verifies their signature.
 
 mod data;
 
@@ -30,7 +30,7 @@ fn signatures_verify_under_the_sum_of_their_signers() {
         });
         let output = Output::from_elements(&output).expect("an output");
         assert_eq!(output, Output { key: signed.aggregate, count: signed.signers.len() as u64 });
-        // Two thirds of 512.
+        // Two thirds of 512, rounded up.
         let claim = Claim { message: &signed.message, signature: &signed.signature, threshold: 342 };
         assert_eq!(light_client::check(&output, &claim), Ok(()));
         let more = Claim { threshold: 513, ..claim };
@@ -71,7 +71,8 @@ fn two_committees_are_two_buckets_and_a_merge() {
     crate::world::refuses_other_statements(&backend, &proof);
 }
 
-/// Leaves of a bucket, blocks of each table, variables of the stack, and bits. `docs/math/applications.md` has those of `grove-100`.
+/// Leaves per bucket, blocks of each table, variables of the stack, and bits. `docs/math/applications.md` lists those
+/// of `grove-100`.
 #[test]
 fn circuits_on_tables_have_these_sizes() {
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Updates without proofs: whatever has changed, and whatever a file says, all pieces and joins of what is planned hold.
+//! Tests of updates without proving: whatever changes in the state, and whatever a file contains, the constraints of
+//! all planned pieces and joins hold.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use super::*;
 
 const KEY: [Goldilocks; 4] = [Goldilocks::ONE; 4];
 
-/// Accounts with their balances and slots.
+/// The balance and the slots of each account.
 type State = BTreeMap<u64, (u64, BTreeMap<u64, u64>)>;
 
 struct World {
@@ -36,7 +37,7 @@ fn word(x: u64) -> Word {
     word
 }
 
-/// A state with what is true of some accounts, and of some of their slots.
+/// A state, and true claims about some accounts and about some of their slots.
 fn world(state: &State, asked: &[(u64, Option<u64>)]) -> World {
     let mut nodes = HashMap::new();
     let mut keep = |trie: &mut Trie, key: &[u8]| {
@@ -81,7 +82,7 @@ fn world(state: &State, asked: &[(u64, Option<u64>)]) -> World {
 struct Circuits {
     size: Size,
     piece: Circuit<Quadratic>,
-    /// Of lists, without and with parts.
+    /// The joins without parts of lists, and with parts.
     joins: [Circuit<Quadratic>; 2],
 }
 
@@ -133,7 +134,8 @@ impl Circuits {
         }
         assert!(holds(&self.joins[usize::from(parts)], &free), "{kind:?} {join:?}");
     }
-    /// Whether all that is planned holds, and leads to the state's edge. What the batch is then, with proofs of no bytes.
+    /// Checks that every planned step holds and that the last one shows the state's edge. Returns the batch, with empty
+    /// proofs.
     fn all_hold(&self, prepared: &Prepared<'_>, world: &World, check: bool) -> Batch {
         let nodes = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
         let new = prepared.new_steps(|_| true);
@@ -202,7 +204,7 @@ fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// Updates of all kinds above earlier proofs: balances, slots that come and go, accounts that come and go.
+/// Updates of all kinds above earlier proofs: changed balances, added and removed slots, added and removed accounts.
 fn updates(
     circuits: &Circuits,
     seed: u64,
@@ -232,7 +234,7 @@ fn updates(
         let prepared = match circuits.prepare(&world, cut, batch.as_ref()) {
             Ok(prepared) => prepared,
             Err(e) => {
-                // What is refused with an earlier batch is refused without one.
+                // A plan that is refused with an earlier batch is refused without it, too.
                 let alone = circuits.prepare(&world, cut, None).map(|_| ());
                 assert_eq!(alone.unwrap_err(), e, "seed {seed}");
                 refused += 1;
@@ -297,7 +299,7 @@ fn updates_of_storage_hold() {
         Size { blocks: 24, branches: 8, paths: 14, accounts: 5, slots: 16, roots: 8, opens: 20, entries: 0, steps: 0 };
     let circuits = Circuits::new(size);
     let mut all = [0; 3];
-    // Those of the first hundred whose updates are above edges of storage.
+    // The seeds below 100 whose updates are above edges of storage.
     for seed in [42, 46, 91] {
         let shape = [(1, 90), (2, 90), (4, 90)];
         let (accounts, slots) = shape[seed as usize % shape.len()];
@@ -307,7 +309,7 @@ fn updates_of_storage_hold() {
     assert!(all[1] > 2, "{all:?}");
 }
 
-/// Plans alone, of small sizes with little room for edges.
+/// Plans without circuits, of small sizes with little room for edges.
 #[test]
 fn plans_of_updates_are_made() {
     let mut all = [0; 3];
@@ -334,7 +336,7 @@ fn plans_of_updates_are_made() {
     assert!(all[0] > 20, "{all:?}");
 }
 
-/// A batch with edges below the top, and a state in which one account has changed.
+/// A batch with edges below the topmost piece, and a state in which one account has changed.
 fn changed(circuits: &Circuits) -> (Batch, World) {
     let state = |more: u64| -> State {
         let slots = |i: u64| (0..i % 4).map(|slot| (slot, slot + 1)).collect();
@@ -350,7 +352,8 @@ fn changed(circuits: &Circuits) -> (Batch, World) {
 const SIZE: Size =
     Size { blocks: 40, branches: 12, paths: 18, accounts: 14, slots: 30, roots: 16, opens: 24, entries: 0, steps: 0 };
 
-/// Changes what a file says of the edges that are shown below, and has a proof that says so: a plan holds, or is made without it.
+/// Changes the edges that a file lists as shown below, and adds a proof with that list: a plan on top of them holds, or
+/// the batch is planned without them.
 fn with_shown_below(circuits: &Circuits, changes: &[fn(&mut Vec<Vec<Edge>>)]) {
     let (batch, after) = changed(circuits);
     for change in changes {
@@ -391,7 +394,7 @@ fn shown_below_may_say_anything() {
     );
 }
 
-/// A true proof may be beside itself, and then shows its edges twice.
+/// A true proof may be joined beside itself, and then shows its edges twice.
 #[test]
 fn edges_may_be_shown_twice() {
     let circuits = Circuits::new(SIZE);
@@ -421,7 +424,7 @@ fn bytes_of_a_batch_may_be_anything() {
     let mut read = 0;
     for i in 0..3000 {
         let mut bytes = bytes.clone();
-        // In the edges and proofs, or anywhere.
+        // Change the edges and proofs, or anything.
         let from = if i % 4 > 0 { behind } else { 0 };
         for _ in 0..1 + next(3) {
             let at = from + next((bytes.len() - from) as u64) as usize;

@@ -1,4 +1,5 @@
-//! What a join says of lists, by itself: parts hold, and nothing else does, whatever values a prover sets.
+//! Tests of the lists of joins alone: true parts are accepted, and anything else is refused, whatever values a prover
+//! sets.
 
 use evergrove_multilinear::circuit::Circuit;
 use evergrove_primitives::field::Quadratic;
@@ -7,9 +8,9 @@ use evergrove_verifier::tables::{Tables, bits, query};
 use super::super::{Lists, lists};
 use super::*;
 
-/// Elements of a step's free data.
+/// Free elements of one step.
 const STEP: usize = 24 + 2 + 4;
-/// Elements before the steps: six words, three bits.
+/// Free elements before the steps: six words, three bits.
 const STEPS: usize = 24 + 3;
 
 fn join(parts: bool) -> Circuit<Quadratic> {
@@ -30,7 +31,7 @@ fn edges(count: u8) -> Vec<Edge> {
     (0..count).map(edge).collect()
 }
 
-/// Free data: lists of both proofs and of the join, whether below, alone, a part, and the steps.
+/// Free data: the lists of both proofs and of the join; the bits for below, alone and a part; the steps.
 fn data(
     shown: [Digest; 2],
     open: [Digest; 2],
@@ -77,7 +78,7 @@ fn joins_of_every_kind_hold_and_no_others() {
             ([a, b], [c, d], [a, none], alone),
             ([a, b], [c, d], [b, d], alone),
             ([a, b], [c, d], [a, d], alone),
-            // Two ways at once: what both allow.
+            // Both ways at once: only what both ways allow.
             ([a, b], [c, d], [a, c], [true, true, false]),
             ([a, b], [none; 2], [list_of(&a, &b), none], [true, true, false]),
         ] {
@@ -86,7 +87,7 @@ fn joins_of_every_kind_hold_and_no_others() {
     }
 }
 
-/// Lists of up to 40 edges, and parts of them.
+/// Lists of up to 40 edges, and their parts.
 #[test]
 fn parts_of_lists_hold() {
     let circuit = join(true);
@@ -111,7 +112,7 @@ fn parts_of_lists_hold() {
         let some = !how.is_all();
         let free = data([top, list.digest], [part.digest, behind], [top, behind], [true, false, some], Some(&how));
         assert!(holds(&circuit, &free), "{count}");
-        // Not without the bit, nor for another list.
+        // The part is refused without its bit, and for another list.
         if some {
             let free = data([top, list.digest], [part.digest, behind], [top, behind], [true, false, false], Some(&how));
             assert!(!holds(&circuit, &free));
@@ -123,7 +124,7 @@ fn parts_of_lists_hold() {
     assert!(List::of_edges(&edges(5)).part(&|_| false).is_none());
 }
 
-/// Every element of a part's steps counts, but for numbers and words that nothing uses.
+/// Changing any element of a part's steps is detected, except numbers and words that nothing uses.
 #[test]
 fn elements_of_steps_count() {
     let circuit = join(true);
@@ -137,7 +138,7 @@ fn elements_of_steps_count() {
     for step in 0..=how.steps.len() {
         let unused = how.steps.get(step);
         for at in 0..STEP {
-            // The second word beside the part; the number of a step that is not looked up.
+            // Unused: the word next to the part, and the number of a step that is not looked up.
             let side = (at >= 26).then(|| (at - 26) / 2);
             let free_number = side
                 .is_some_and(|side| (at - 26) % 2 == 1 && unused.is_none_or(|step| step.sides[side].step.is_none()));
@@ -155,7 +156,7 @@ fn elements_of_steps_count() {
     assert!(!holds(&circuit, &changed));
 }
 
-/// An edge that is in no list: steps say what they like of each other.
+/// Steps that refer to each other in any way do not show an edge that the list does not contain.
 #[test]
 fn no_step_makes_an_edge() {
     let circuit = join(true);
@@ -175,7 +176,7 @@ fn no_step_makes_an_edge() {
         holds(&circuit, &free)
     };
     let both = list_of(&first, &other);
-    // A side that is another one; by no step, by the step itself, by one about that side.
+    // One side is another list, shown by no step, by the step itself, or by a step about that side.
     for rest in [[1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0], [1, 0, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]] {
         for kept in [[other, second], [other, other], [first, other]] {
             let steps = [

@@ -1,4 +1,4 @@
-//! Claims about fixed columns in joins, by setting values: none is dropped, and none is another one.
+//! Tests that set values directly: a join neither drops nor changes a claim about fixed columns.
 
 use evergrove_primitives::field::Field;
 use evergrove_verifier::argument::read_up_to_fixed;
@@ -15,7 +15,7 @@ fn witness(i: u8) -> Witness {
     Witness::new(&Roots::of_state(EMPTY_ROOT), &|_| None, &[About::AbsentAccount { address: [i; 20] }]).unwrap()
 }
 
-/// A piece that hands on a claim with this much more than the value.
+/// A piece that passes on a claim whose value is too large by `more`.
 fn piece(prover: &Prover, i: u8, more: Quadratic) -> NodeProof {
     let key = &prover.verifier.pieces;
     let (point, value) = prover.pieces.claim.clone();
@@ -27,7 +27,7 @@ fn piece(prover: &Prover, i: u8, more: Quadratic) -> NodeProof {
     NodeProof { kind: Kind::Piece, lists: witness.lists(), bytes: encode(&proof) }
 }
 
-/// What a join takes, of proofs that may be false; where the claims begin, and where the proofs do.
+/// Free data of a join of proofs that may be false, and the offsets of the claims and of the proofs in it.
 fn data(prover: &Prover, of: [&NodeProof; 2], join: Join<'_>) -> (Vec<Goldilocks>, [usize; 2]) {
     let kind = Kind::of(of.map(|proof| proof.kind)).unwrap();
     let lists = join.lists(of.map(|proof| proof.lists));
@@ -84,7 +84,7 @@ fn no_claim_of_a_join_is_dropped() {
     verifier.check(&first).unwrap();
     let (free, _) = data(&prover, [&first, &second], Join::Beside);
     assert!(holds(&prover, Kind::Pieces, &free));
-    // A piece that hands on a false claim, on either side: it is refused, and joins of it do not hold.
+    // A piece that passes on a false claim, on either side: the piece is refused, and joins of it do not hold.
     let wrong = piece(&prover, 1, Quadratic::ONE);
     assert!(verifier.check(&wrong).is_err());
     for of in [[&wrong, &second], [&second, &wrong]] {
@@ -95,7 +95,8 @@ fn no_claim_of_a_join_is_dropped() {
     let alone = prover.join([&second; 2], Join::Alone).unwrap();
     let (free, [begin, proofs]) = data(&prover, [&beside, &alone], Join::Beside);
     assert!(holds(&prover, Kind::Joins, &free));
-    // The key's digest, circuits, the claims about pieces and their reduction: each element counts. What fills a hash is zero.
+    // The key's digest, the circuits, the claims about pieces and their reduction: changing any element is detected.
+    // The padding of a hash is zero.
     let ahead = (begin - 2 * WORD..begin - WORD).chain(begin..begin + 10).chain((begin + 10..proofs).step_by(23));
     let mut counted = 0;
     for at in ahead {
@@ -105,7 +106,7 @@ fn no_claim_of_a_join_is_dropped() {
         counted += 1;
     }
     assert!(counted > 15, "{counted}");
-    // The claims of both change places; one is there twice.
+    // The two claims are swapped, or one of them is there twice.
     let half = claim_data(&verifier.read(&beside).unwrap().1.unwrap()).len();
     let [left, right] = [begin + 2, begin + 2 + half];
     for pair in [[left, left], [right, right], [right, left]] {
@@ -115,9 +116,9 @@ fn no_claim_of_a_join_is_dropped() {
         }
         assert!(changed != free && !holds(&prover, Kind::Joins, &changed));
     }
-    // A piece's proof has no place among joins, nor has a join among pieces.
+    // A piece cannot be joined to a join.
     assert!(prover.join([&first, &alone], Join::Beside).is_err());
-    // Claims about pieces that do not hold, in a join's file.
+    // A join's file with claims about pieces that do not hold.
     for proof in [&beside, &alone, &prover.join([&beside, &alone], Join::Beside).unwrap()] {
         verifier.check(proof).unwrap();
         for at in (0..16 * (verifier.pieces.variables() + 1)).step_by(40) {

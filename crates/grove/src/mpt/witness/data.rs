@@ -13,7 +13,7 @@ use super::super::{EDGE_ELEMENTS, Edge, Size, Trie};
 use super::{AccountSlot, Child, End, EntrySlot, Link, Node, Number, OpenSlot, StorageSlot, halves, lanes, nibbles_of};
 use crate::translation;
 
-/// Bytes before a value that its first step stands at.
+/// The address of a value's first step is this many bytes before the value.
 const SIXTEEN: Goldilocks = Goldilocks::new(HALF_STEP as u64);
 
 /// Free data in the order of rows.
@@ -38,7 +38,7 @@ impl Data {
     pub(super) fn number(&mut self, number: Number) {
         self.free.push(number.element(self.size));
     }
-    /// The number of a trie.
+    /// The number of a trie in the circuit.
     pub(super) fn trie(&self, trie: Trie<usize>) -> Goldilocks {
         match trie {
             Trie::State => ZERO,
@@ -46,7 +46,7 @@ impl Data {
             Trie::Entries(tag) => Goldilocks::new(ENTRIES + tag as u64),
         }
     }
-    /// An account's number, 0 for none.
+    /// An account's number, 0 without an account.
     fn account_number(&self, account: Option<usize>) -> Goldilocks {
         account.map_or(ZERO, |account| Number::Account(account).element(self.size))
     }
@@ -61,7 +61,7 @@ impl Data {
         self.numbers([link.nibble.into()]);
         self.place(link.depth, link.trie, link.root, &link.prefix);
     }
-    /// A root, and its account with the root that that is below.
+    /// A root, with its account and the number of the root that the account is below.
     pub(super) fn root(&mut self, i: usize, edge: Option<&Edge>, account: Option<(usize, usize)>) {
         if i > 0 {
             self.bits([edge.is_some()]);
@@ -73,7 +73,7 @@ impl Data {
         self.free.push(self.account_number(account.map(|account| account.0)));
         self.numbers([account.map_or(0, |account| account.1)]);
     }
-    /// An open edge, and its account likewise.
+    /// An open edge, with its account and the number of the root that the account is below.
     pub(super) fn open(
         &mut self,
         slot: Option<&OpenSlot>,
@@ -111,7 +111,7 @@ impl Data {
         self.link(&node.link);
         self.message(node);
     }
-    /// Free data of `present` and `absent`.
+    /// Free data of `present` and of `absent`.
     pub(super) fn end(&mut self, end: Option<&End>, root: usize, key: &[u8]) {
         match end {
             None | Some(End::There(_)) => self.nothing(3 + 19),
@@ -175,7 +175,7 @@ impl Data {
             None => self.nothing(24),
         }
     }
-    /// Steps of leaf digests, of entries one behind the other; those that are not used begin a value at address 0.
+    /// The steps of the entries' leaf digests, one entry after the other. Each unused step begins a value at address 0.
     pub(super) fn steps(&mut self, entries: &[EntrySlot], stream: &[u8]) {
         let mut made = 0;
         let mut state = entries::BEGIN;
@@ -215,7 +215,7 @@ impl Data {
         }
         self.words(words);
     }
-    /// An entry, whose value's first step has this number.
+    /// An entry. `start` is the number of its value's first step.
     pub(super) fn entry(&mut self, slot: Option<&EntrySlot>, start: usize, stream: &[u8]) {
         let value = slot.and_then(EntrySlot::value);
         self.bits([slot.is_some(), value.is_some()]);

@@ -1,4 +1,4 @@
-//! Ways from edges to keys: nodes are found, hashed and parsed, each once.
+//! Paths from edges to keys. Each node on them is found, hashed and parsed once.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use evergrove_verifier::ethereum::{EMPTY_ROOT, Hash};
 use super::super::gadgets::NIBBLES;
 use super::{Child, End, Link, Node, Number, Own, PieceError, invalid};
 
-/// Nodes by their hashes, found so far.
+/// The nodes that were found so far, by their hashes.
 pub(super) struct Walks<'a> {
     pub(super) nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
     pub(super) stream: Vec<u8>,
@@ -17,11 +17,11 @@ pub(super) struct Walks<'a> {
     pub(super) messages: HashMap<Hash, (usize, usize)>,
     pub(super) branches: Vec<Node>,
     pub(super) paths: Vec<Node>,
-    /// Slots by the edge that they hang at.
+    /// The slot of the node at each edge.
     pub(super) known: HashMap<(Number, u8), Number>,
 }
 
-/// What a node says, with addresses.
+/// The contents of a node, with addresses.
 enum Parsed {
     Branch(Box<[Child; 16]>),
     Path { leaf: bool, nibbles: Vec<u8>, behind: usize, value: usize, length: usize, child: Child },
@@ -31,14 +31,14 @@ impl Walks<'_> {
     fn bytes(&self, from: usize, length: usize) -> &[u8] {
         &self.stream[from..from + length]
     }
-    /// The value that a way ends at.
+    /// The value at the end of a path.
     pub(super) fn value(&self, end: &End) -> Option<&[u8]> {
         match end {
             End::Present { value, length, .. } => Some(self.bytes(*value, *length)),
             _ => None,
         }
     }
-    /// The address of the message with this hash, and one behind its last block.
+    /// The address of the message with this hash, the number of the block behind its last one, and its length.
     fn message(&mut self, hash: &Hash) -> Result<(usize, usize, usize), PieceError> {
         let bytes = (self.nodes)(hash).ok_or_else(|| PieceError::Missing(Box::new(*hash)))?;
         if let Some(&(start, end)) = self.messages.get(hash) {
@@ -99,11 +99,11 @@ impl Walks<'_> {
         Ok(Parsed::Path { leaf, nibbles, behind, value, length, child })
     }
 
-    /// Goes down from a link to a key.
+    /// Walks down from a link, along a key.
     pub(super) fn walk(&mut self, link: Link, key: &[u8]) -> Result<End, PieceError> {
         self.go(link, key, false)
     }
-    /// Goes down from a link to a place.
+    /// Walks down from a link to a place.
     pub(super) fn walk_to(&mut self, link: Link, place: &[u8]) -> Result<End, PieceError> {
         self.go(link, place, true)
     }
@@ -162,7 +162,7 @@ impl Walks<'_> {
                     if end.len() as u64 > NIBBLES || !leaf && nibbles.is_empty() {
                         return Err(short(&hash));
                     }
-                    // A key that ends within a path does not fit the trie. That does not make it absent.
+                    // A key that ends within a path does not belong to this trie. That does not make it absent.
                     if !to_place && end.len() > key.len() && end.starts_with(key) {
                         return Err(short(&hash));
                     }

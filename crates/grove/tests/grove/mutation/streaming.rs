@@ -1,5 +1,5 @@
-//! Damaged and arbitrary proof files and keys in the verifier that reads a key file once: no panic, no verdict but a refusal, and memory in proportion to
-//! the file.
+//! Damaged and arbitrary proof files and keys in the verifier that reads a key file once: it never panics, refuses all
+//! of them, and takes memory in proportion to the file.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use super::PROOFS;
 use crate::verifier::{KEYS, commitment, file};
 
-/// Words of a key's header, with the length that it states.
+/// The words of a key's header, which states its own length.
 fn header(which: usize) -> Vec<u64> {
     let words = KEYS[which].as_chunks::<8>().0;
     let count = 3 + u64::from_le_bytes(words[2]) as usize;
@@ -24,10 +24,10 @@ fn header(which: usize) -> Vec<u64> {
 
 static FILES: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| [file(0, &PROOFS[0].0), file(1, &PROOFS[1].0)]);
 
-/// A change of a list: what is done, where, and with which number.
+/// A change of a list: what to do, where, and with which number.
 type Edit = (u8, prop::sample::Index, u64);
 
-/// Small numbers, powers of two and their neighbours, and any others.
+/// Small numbers, powers of two and their neighbours, and arbitrary numbers.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0u64..70, 2 => 0u64..5000, 3 => (0u32..64, 0u64..3).prop_map(|(log, more)| (1u64 << log).wrapping_add(more).wrapping_sub(1)), 1 => any::<u64>()]
 }
@@ -53,7 +53,7 @@ fn edited<T: Copy>(list: &mut Vec<T>, edits: Vec<Edit>, from: impl Fn(u64) -> T)
     }
 }
 
-/// A number of the header is changed, and the count of numbers that follow says what there is.
+/// A header with changed numbers and the right count of them.
 fn edited_header(which: usize, edits: Vec<Edit>) -> Vec<u64> {
     let mut words = header(which);
     let mut numbers = words.split_off(3);
@@ -63,7 +63,7 @@ fn edited_header(which: usize, edits: Vec<Edit>) -> Vec<u64> {
     words
 }
 
-/// A change of a claim of a file.
+/// Changes one field of a proof file's claim.
 fn claim(batch: &mut BatchProof, (how, at, x): Edit) {
     let height = (x % 50) as u8;
     match how % 14 {
@@ -86,7 +86,7 @@ fn claim(batch: &mut BatchProof, (how, at, x): Edit) {
     }
 }
 
-/// Reads a file and pieces of a key. The code, and the heap that this took beyond the file.
+/// Reads a file and pieces of a key. Returns the code, and the heap that this took beyond the file.
 fn judged(which: usize, file: &[u8], key: &[&[u8]]) -> (Code, usize) {
     let policy = Policy::default().allow_profile(Profile::Grove128);
     let commitment = commitment(which);
@@ -105,7 +105,7 @@ fn judged(which: usize, file: &[u8], key: &[&[u8]]) -> (Code, usize) {
     })
 }
 
-/// The most heap that a file of so many bytes may take.
+/// The most heap that a file of this many bytes may take.
 pub(crate) fn bound(file: usize) -> usize {
     3 * file + (1 << 20)
 }
@@ -123,7 +123,7 @@ fn header_reads<K: Extension + PartialEq>(words: &[u64]) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Each number of an honest header is replaced by others: some make a header, which then has these words.
+/// Replaces each number of an honest header by others. If the result is a header, it consists of these words.
 #[test]
 fn headers_with_another_number() {
     for which in 0..2 {
@@ -144,7 +144,7 @@ fn headers_with_another_number() {
 }
 
 proptest! {
-    // Most cases read a proof to its end: tens of milliseconds.
+    // Most cases read a whole proof, which takes tens of milliseconds.
     #![proptest_config(ProptestConfig { cases: (ProptestConfig::default().cases / 512).max(24), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -170,7 +170,7 @@ proptest! {
         let from = 8 * header(which).len();
         key.extend(&KEYS[which][from..from + more]);
         let (code, held) = judged(which, &file, &key.chunks(pieces).collect::<Vec<_>>());
-        // The key ends early, or is another one.
+        // The key ends early, or is another key.
         prop_assert_ne!(code, Code::Accepted);
         prop_assert!(held <= bound(file.len()), "{held} bytes of heap for a file of {} bytes", file.len());
     }
@@ -194,7 +194,7 @@ proptest! {
         content in prop_oneof![prop::collection::vec(any::<u8>(), 0..600), prop::collection::vec(0u8..5, 0..600)],
         key in prop::collection::vec(any::<u8>(), 0..100),
     ) {
-        // Beginnings of proofs of both versions, and of openings, get further than any bytes.
+        // Beginnings of proofs of both versions, and of openings, get further than arbitrary bytes.
         let honest = &FILES[start % 2];
         let at = content.len() * 3 % 160;
         let start = [&b""[..], b"EVGP\x02\0", b"EVGP\x01\0", b"EVGO\x02\0", &honest[..at]][start];
@@ -229,7 +229,7 @@ proptest! {
         header_reads::<Quadratic>(&numbers)?;
     }
 
-    /// Numbers in the form of a header: every count is followed by so many numbers.
+    /// Numbers in the form of a header: every count is followed by that many numbers.
     #[test]
     fn headers_of_the_right_form(
         version in 1usize..10,

@@ -1,6 +1,8 @@
-//! Random queries over random tables: the pinned plan has the answer of the query's own, and its inputs, read without the plan, mean the same.
+//! Random queries over random tables: the pinned plan has the same answer as the query's own plan, and its inputs, read
+//! without the plan, have the same meaning.
 //!
-//! `EVERGROVE_CASES` sets the number of cases, `EVERGROVE_SEED` the first one, and each `EVERGROVE_ON_CIRCUITS`th that fits is held to the laws of circuits.
+//! `EVERGROVE_CASES` sets the number of cases, and `EVERGROVE_SEED` the first case. The laws of circuits are checked
+//! for every `EVERGROVE_ON_CIRCUITS`-th query that fits.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +25,7 @@ fn pick<'a, T>(rng: &mut Rng, of: &'a [T]) -> &'a T {
     &of[rng.below(of.len() as u64) as usize]
 }
 
-/// An encoded number, often at an end of a range or of a limb.
+/// An encoded number, often at the end of a range or of a limb.
 fn number(rng: &mut Rng) -> u64 {
     let near = *pick(rng, &[0, 1 << 21, 1 << 32, 1 << 42, 1 << 62, END - 1, END - 4]);
     match rng.below(4) {
@@ -63,13 +65,13 @@ fn row(rng: &mut Rng, schema: &Schema) -> Row {
         ColumnType::Bytes => Cell::Bytes(pick(rng, &TEXTS).as_bytes().to_vec()),
         ColumnType::Abi(_) => Cell::Word(core::array::from_fn(|_| rng.next_u64() as u8)),
         ColumnType::Unsigned => Cell::Unsigned(number(rng)),
-        // Signed and fixed: schemas here have no other types.
+        // Signed and fixed. The schemas have no other types.
         _ => Cell::Signed(number(rng) as i64 - (1 << 62)),
     });
     Row::Cells(cells.collect())
 }
 
-/// A number as a literal for a column, sometimes one between two numbers of it.
+/// A number as a literal for a column, sometimes between two of the column's numbers.
 fn literal(rng: &mut Rng, column: &Column) -> String {
     let encoded = number(rng) as i128;
     let units = if column.kind == ColumnType::Unsigned { encoded } else { encoded - (1 << 62) };
@@ -118,7 +120,7 @@ fn condition(rng: &mut Rng, columns: &[&Column], depth: u64) -> String {
     }
 }
 
-/// A query of a few columns.
+/// A query about a few columns.
 fn sql(rng: &mut Rng, schema: &Schema) -> String {
     let known: Vec<&Column> = schema.columns().iter().filter(|c| !matches!(c.kind, ColumnType::Abi(_))).collect();
     let columns: Vec<&Column> = (0..=rng.below(3)).map(|_| *pick(rng, &known)).collect();
@@ -139,7 +141,8 @@ fn sql(rng: &mut Rng, schema: &Schema) -> String {
     format!("SELECT {} FROM t{condition}", aggregates.join(", "))
 }
 
-/// What the inputs of the circuits of a width say of a row, by their definition and without a plan: `None` where the circuits refuse it.
+/// The output that the inputs of a width's circuits define for a row, computed without a plan; `None` if the circuits
+/// refuse the row.
 fn meaning(width: RowWidth, inputs: &[Goldilocks], value: [Goldilocks; 4], free: &[Goldilocks]) -> Option<Vec<u64>> {
     let mut rest = inputs.iter().copied();
     let mut take = |n: usize| rest.by_ref().take(n).collect::<Vec<Goldilocks>>();
@@ -162,7 +165,7 @@ fn meaning(width: RowWidth, inputs: &[Goldilocks], value: [Goldilocks; 4], free:
             return None;
         }
     }
-    // What is left out is the state before.
+    // The elements behind the row are the previous state.
     for (i, used) in (all - used.len()..).zip(&used) {
         assert!([ZERO, ONE].contains(used));
         if *used == ZERO && elements[i] != before[i % 8] {
@@ -223,7 +226,7 @@ fn meaning(width: RowWidth, inputs: &[Goldilocks], value: [Goldilocks; 4], free:
     for at in [5, 6] {
         let [sign, least] = take(2).try_into().unwrap();
         assert!([(ONE, ZERO), (-ONE, ONE)].contains(&(sign, least)));
-        // Turned twice.
+        // The number is complemented twice.
         let x = if least == ONE { numbers[at].0 } else { END - 1 - numbers[at].0 };
         let x = if masked(at) { x } else { END };
         output.extend([x & 0xffff_ffff, x >> 32]);
@@ -232,7 +235,7 @@ fn meaning(width: RowWidth, inputs: &[Goldilocks], value: [Goldilocks; 4], free:
     Some(output)
 }
 
-/// The leaf of a row of these elements.
+/// The leaf of a row with these elements.
 fn case(schema: &Schema, index: u64, elements: &[Goldilocks]) -> Case {
     let mut value = [ZERO; 4];
     if schema.is_inline() {
@@ -242,7 +245,7 @@ fn case(schema: &Schema, index: u64, elements: &[Goldilocks]) -> Case {
     Case { index, value: hash_tagged(elements, schema.row_tag()).0, opening: elements.to_vec() }
 }
 
-/// The elements with others in the place of some, which no row has.
+/// Replaces some elements by values that no row has.
 fn spoiled(rng: &mut Rng, elements: &[Goldilocks]) -> Vec<Goldilocks> {
     let mut elements = elements.to_vec();
     let texts = [Goldilocks::new(content_digest(b"red").0[0].as_u64()), ZERO];
@@ -255,7 +258,7 @@ fn spoiled(rng: &mut Rng, elements: &[Goldilocks]) -> Vec<Goldilocks> {
     elements
 }
 
-/// The row as code maps it, and as the inputs say.
+/// Checks that the code and the inputs give the same output for a row. True if the code maps it.
 fn agree(app: &Aggregate, leaf: &Case, what: &str) -> bool {
     let mapped = app.map(&leaf.leaf()).ok();
     let free = if leaf.opening.is_empty() { vec![] } else { app.free(leaf.opening.clone()) };
@@ -265,7 +268,7 @@ fn agree(app: &Aggregate, leaf: &Case, what: &str) -> bool {
     mapped.is_some()
 }
 
-/// The output over rows, none of which is refused.
+/// The output over rows that the code maps; `None` if it refuses one.
 fn output(app: &Aggregate, cases: &[Case]) -> Option<Vec<Goldilocks>> {
     cases.iter().try_fold(app.identity(), |before, case| {
         let opening = if app.opening_len() == 0 { &[][..] } else { &case.opening };
@@ -274,7 +277,7 @@ fn output(app: &Aggregate, cases: &[Case]) -> Option<Vec<Goldilocks>> {
     })
 }
 
-/// A bit of the parameters changed: what still is a plan means what its inputs say.
+/// Changes bits of the parameters. If the result is still a plan, it agrees with its inputs.
 fn mutated(rng: &mut Rng, app: &Aggregate, cases: &[Case], what: &str) -> bool {
     let mut bytes = app.parameters();
     for _ in 0..=rng.below(2) {
@@ -324,7 +327,7 @@ fn random_queries_have_the_answers_of_their_own_circuits() {
         let (own_output, pinned_output) = (output(&own_app, &cases).unwrap(), output(&app, &cases).unwrap());
         assert_eq!(query.answer(&pinned_output), own.answer(&own_output), "{what}");
         assert!(cases.iter().all(|leaf| agree(&app, leaf, &what)), "{what}");
-        // Where a row is damaged, the pinned plan fails whenever the query's own does, and otherwise agrees with it.
+        // For a damaged row, the pinned plan fails whenever the query's own plan fails, and otherwise agrees with it.
         let others: Vec<Case> = rows.iter().map(|row| case(&schema, 9, &spoiled(rng, row))).collect();
         for other in &others {
             let mapped = agree(&app, other, &what);
