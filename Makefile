@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools arm-tools web-tools eth-tools web page page-shots test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo tools rtl-tools synth arm-tools web-tools eth-tools web page page-shots test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +34,11 @@ cluster-demo: tools ## prove with two workers, a real Redis server and a real S3
 tools: ## a Redis server and an S3 API for tests and demos, under target/tools
 	scripts/tools.sh
 
-rtl-tools: ## the simulator of rtl/, under target/tools
+rtl-tools: ## the simulator and the synthesiser of rtl/, under target/tools
 	scripts/rtl-tools.sh
+
+synth: ## what the modules of rtl/ cost, by Yosys: crates/lab/data/synth.json
+	scripts/synth.sh
 
 arm-tools: ## compilers and an emulator for aarch64, under target/tools
 	scripts/arm-tools.sh
@@ -70,7 +73,7 @@ test-isa: ## kernels and provers on every instruction set of this CPU, and kerne
 test-peers: ## kernels and openings beside those of other projects
 	scripts/test-groups.sh peers
 
-test-rtl: ## rtl/ beside the models, in a simulator
+test-rtl: ## rtl/ beside the models and the kernels, in a simulator; its costs beside its sources
 	scripts/test-groups.sh rtl
 
 test-faults: ## killed processes: clusters on Redis, and the store

@@ -138,11 +138,14 @@ group_peers() { run "$cargo" test "${bench[@]}" --locked --no-fail-fast; }
 group_rtl() {
     local reason
     command -v c++ >/dev/null || command -v g++ >/dev/null || { skip rtl "no C++ compiler"; return; }
-    if ! reason=$(scripts/rtl-tools.sh 2>&1) && ! command -v verilator >/dev/null; then
+    if ! reason=$(scripts/rtl-tools.sh verilator 2>&1) && ! command -v verilator >/dev/null; then
         skip rtl "verilator could not be fetched: $(tail -n 1 <<<"$reason")"
         return
     fi
-    EVERGROVE_REQUIRE_RTL=1 run "$cargo" test --package evergrove-lab --features rtl --test rtl --locked
+    EVERGROVE_REQUIRE_RTL=1 EVERGROVE_CASES=${EVERGROVE_CASES:-100000} \
+        run "$cargo" test --package evergrove-lab --features rtl --test rtl --locked
+    # Costs of the modules, beside the sources.
+    run scripts/synth.sh --check
 }
 
 group_faults() {

@@ -1,106 +1,20 @@
-//! The register-transfer level in `rtl/` does what the models do, in every issue and output cycle.
-//!
-//! `make rtl-tools` fetches the simulator, `make test-rtl` runs this. Without a simulator the tests say so and pass. With
-//! `EVERGROVE_REQUIRE_RTL` set they fail.
-
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+//! The accumulator and the tree unit beside the models, in every issue and output cycle.
 
 use evergrove_lab::accumulator::{Accumulator, Place, Policy};
 use evergrove_lab::expander::Expander;
 use evergrove_lab::mtu::{self, Grow, Latencies, Params, Reduce, Workload, tables};
 use evergrove_primitives::Goldilocks;
-use marlin_verilator::dynamic::{AsDynamicVerilatedModel, DynamicVerilatedModel, VerilatorValue};
-use marlin_verilator::{PortDirection, VerilatedModelConfig, VerilatorRuntime, VerilatorRuntimeOptions};
+use marlin_verilator::{PortDirection, VerilatorRuntime};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::{IN, Module, OUT, STAGES, simulator, words};
+
 /// The policies, by their numbers in the hardware.
 const POLICIES: [Policy; 6] = Policy::ALL;
-/// Stages of a multiplier, `Latencies::Real`'s.
-const STAGES: u64 = 10;
 /// Places of a queue.
 const DEPTH: usize = 32;
 
-fn sources() -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
-    let modules = [
-        "goldilocks_mul",
-        "dfs_accumulator",
-        "dfs_accumulator_unit",
-        "mtu8",
-        "mle_node",
-        "dfs_expander",
-        "dfs_expander_unit",
-        "mtu8_forward",
-    ];
-    modules.map(|n| dir.join(n).with_extension("sv")).into()
-}
-
-/// The simulator of `make rtl-tools`, or the one on the path.
-fn simulator() -> Option<VerilatorRuntime> {
-    let build = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let fetched = build.join("../tools/rtl/bin/verilator");
-    let executable = if fetched.exists() { fetched.into_os_string() } else { "verilator".into() };
-    let options = VerilatorRuntimeOptions::default().verilator_executable(executable);
-    match VerilatorRuntime::new2(build.join("rtl"), &sources(), &[] as &[&Path], [], options) {
-        Ok(runtime) => Some(runtime),
-        Err(e) if std::env::var_os("EVERGROVE_REQUIRE_RTL").is_some() => {
-            panic!("make rtl-tools fetches verilator: {e}")
-        }
-        Err(e) => {
-            let thread = std::thread::current();
-            let name = thread.name().unwrap_or("rtl");
-            // Not captured, unlike `eprintln`.
-            let line = format!("not tested: test {name}: {e}: run `make rtl-tools`");
-            writeln!(std::io::stderr(), "{line}").expect("a place for messages");
-            None
-        }
-    }
-}
-
-/// A simulated module.
-struct Module<'a>(DynamicVerilatedModel<'a>);
-
-impl<'a> Module<'a> {
-    fn new(runtime: &'a VerilatorRuntime, name: &str, ports: &[(&str, usize, PortDirection)]) -> Self {
-        let ports: Vec<(&str, usize, usize, PortDirection)> =
-            ports.iter().map(|(n, w, d)| (*n, w - 1, 0, *d)).collect();
-        let sources = sources();
-        let source = sources.iter().find(|s| s.file_stem().is_some_and(|stem| stem == name)).expect("a module's file");
-        let source = source.to_str().expect("a path in UTF-8");
-        let config = VerilatedModelConfig { verilator_optimization: 3, ..VerilatedModelConfig::default() };
-        Self(runtime.create_dyn_model(name, source, &ports, config).unwrap_or_else(|e| panic!("{name}: {e}")))
-    }
-    fn set(&mut self, port: &str, value: u8) {
-        self.0.pin(port, value).expect("an input of at most eight bits");
-    }
-    fn word(&mut self, port: &str, value: Goldilocks) {
-        self.0.pin(port, value.as_u64()).expect("an input of 64 bits");
-    }
-    fn get(&self, port: &str) -> u64 {
-        match self.0.read(port).expect("an output") {
-            VerilatorValue::CData(x) => x.into(),
-            VerilatorValue::SData(x) => x.into(),
-            VerilatorValue::IData(x) => x.into(),
-            VerilatorValue::QData(x) => x,
-            VerilatorValue::WDataInP(_) | VerilatorValue::WDataOutP(_) => panic!("{port} has more than 64 bits"),
-        }
-    }
-    /// What the inputs of this cycle make of its outputs.
-    fn settle(&mut self) {
-        self.set("clk", 0);
-        self.0.eval();
-    }
-    /// The end of the cycle.
-    fn edge(&mut self) {
-        self.set("clk", 1);
-        self.0.eval();
-    }
-}
-
-const IN: PortDirection = PortDirection::Input;
-const OUT: PortDirection = PortDirection::Output;
 const CONTROL: [(&str, usize, PortDirection); 4] =
     [("clk", 1, IN), ("rst", 1, IN), ("policy", 3, IN), ("in_valid", 1, IN)];
 const OUTPUTS: [(&str, usize, PortDirection); 8] = [
@@ -156,33 +70,6 @@ impl<'a> Unit<'a> {
         let output =
             (get("out_valid") == 1).then(|| (place("out_level", "out_index"), Goldilocks::new(get("out_data"))));
         (issued, output)
-    }
-}
-
-fn words(count: usize, rng: &mut ChaCha8Rng) -> Vec<Goldilocks> {
-    (0..count).map(|_| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))).collect()
-}
-
-#[test]
-fn products_are_those_of_the_field() {
-    let Some(runtime) = simulator() else { return };
-    let ports = [("clk", 1, IN), ("a", 64, IN), ("b", 64, IN), ("y", 64, OUT)];
-    let mut module = Module::new(&runtime, "goldilocks_mul", &ports);
-    let p = Goldilocks::ORDER;
-    let edges = [0, 1, 2, 0xFFFF_FFFE, 0xFFFF_FFFF, 1 << 32, (1 << 32) + 1, 1 << 63, p - (1 << 32), p - 2, p - 1];
-    let mut pairs: Vec<[Goldilocks; 2]> =
-        edges.iter().flat_map(|a| edges.map(|b| [Goldilocks::new(*a), Goldilocks::new(b)])).collect();
-    let random = words(4000, &mut ChaCha8Rng::seed_from_u64(1));
-    pairs.extend(random.chunks_exact(2).map(|pair| [pair[0], pair[1]]));
-    for cycle in 0..pairs.len() + STAGES as usize {
-        let [a, b] = pairs.get(cycle).copied().unwrap_or_default();
-        module.word("a", a);
-        module.word("b", b);
-        module.settle();
-        if let Some([a, b]) = cycle.checked_sub(STAGES as usize).map(|i| pairs[i]) {
-            assert_eq!(module.get("y"), (a * b).as_u64(), "{a:?} * {b:?}");
-        }
-        module.edge();
     }
 }
 

@@ -1,0 +1,184 @@
+"""Costs of the modules of rtl/, by Yosys; see scripts/synth.sh.
+
+Two runs for each module:
+
+- `xilinx`: an FPGA of the family UltraScale+. Cells, LUTs, carries, flip-flops, shift registers in LUTs, memories in LUTs, DSPs.
+- `gates`: the gates of Yosys's generic library (two inputs, or a multiplexer) with ABC. `depth` is the number of gates on the
+  longest path between registers or ports.
+
+Modules that are `kept` are synthesised once, and their cells are counted once for each instance. Then `depth` is the largest
+within a module, and registers at the borders of the kept modules make it that of the design.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+RTL = Path("rtl")
+DATA = Path("crates/lab/data/synth.json")
+PAGE = Path("docs/models/rtl.md")
+MUL = ["goldilocks_mul"]
+POSEIDON = ["poseidon_round", "poseidon_sbox", "goldilocks_mul", "poseidon_constants"]
+
+# A module: the files of the modules in it, the modules that are kept, latency and interval in cycles.
+MODULES = {
+    "goldilocks_mul": ([], [], "10", "1"),
+    "mle_node": (MUL, [], "11", "1"),
+    "dfs_accumulator": (MUL, MUL, "10 a node", "1"),
+    "dfs_expander": (["mle_node", *MUL], ["mle_node"], "11 a node", "1"),
+    "mtu8": (["dfs_accumulator", *MUL], MUL, "30 to the accumulator", "1"),
+    "mtu8_forward": (["dfs_expander", "mle_node", *MUL], ["dfs_expander", "mle_node"], "33 from the accumulator", "1"),
+    "keccak_f": (["keccak_round"], ["keccak_round"], "24", "1"),
+    "keccak_f_12": (["keccak_f", "keccak_round"], [], "12", "12"),
+    "keccak_f_24": (["keccak_f", "keccak_round"], [], "24", "24"),
+    "mont_mul": (["mont_step"], ["mont_step"], "49", "1"),
+    "mont_mul_377": (["mont_mul", "mont_step"], ["mont_step"], "73", "1"),
+    "poseidon_perm": (POSEIDON, ["goldilocks_mul"], "720", "30"),
+}
+SMALLEST = ["goldilocks_mul", "mle_node"]
+
+XILINX = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
+GATES = "synth -flatten -top {top}"
+
+
+def files(module):
+    names = [module, *MODULES[module][0]]
+    return [next(p for p in (RTL / f"{n}.sv", RTL / f"{n}.svh") if p.exists()) for n in sorted(names)]
+
+
+def digest(module):
+    sha = hashlib.sha256()
+    for path in files(module):
+        sha.update(f"{path.name}\n".encode() + path.read_bytes())
+    return sha.hexdigest()
+
+
+def commands(module):
+    """What Yosys runs before it counts, by run."""
+    read = " ".join(str(p) for p in files(module) if p.suffix == ".sv")
+    keep = "".join(f" setattr -mod -set keep_hierarchy 1 *{m}*;" for m in MODULES[module][1])
+    head = f"read_verilog -sv -defer -Irtl {read}; hierarchy -check -top {module};{keep} "
+    return {"xilinx": head + XILINX.format(top=module), "gates": head + GATES.format(top=module)}
+
+
+def counts(log, module):
+    """Cells by type of the whole design, from the last output of `stat`."""
+    text = log[log.rindex("Printing statistics") :]
+    section = text.rindex("=== design hierarchy ===") if "=== design hierarchy ===" in text else text.index(f"=== {module} ===")
+    cells = {}
+    for line in text[section:].splitlines():
+        if match := re.fullmatch(r" {5,}(\$?_?\w+)\s+(\d+)", line):
+            cells[match[1]] = cells.get(match[1], 0) + int(match[2])
+        elif "End of script" in line or "Executing" in line:
+            break
+    return cells
+
+
+def synthesise(yosys, module):
+    out = {"sources": digest(module)}
+    for run, script in commands(module).items():
+        done = subprocess.run(
+            [yosys, "-p", f"{script}; ltp -noff; stat"], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            sys.exit(f"{module}: Yosys failed: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}")
+        cells = counts(done.stdout, module)
+        # Instances of kept modules are not cells.
+        cells = {k: v for k, v in cells.items() if k not in MODULES and not k.startswith("poseidon_")}
+
+        def total(*prefixes, cells=cells):
+            return sum(n for kind, n in cells.items() if kind.startswith(prefixes))
+
+        if run == "xilinx":
+            out |= {
+                "cells": sum(cells.values()),
+                "luts": total("LUT", "INV"),
+                "carries": total("CARRY"),
+                "flip_flops": total("FD"),
+                "shift_registers": total("SRL"),
+                "lut_memories": total("RAM32", "RAM64", "RAM128", "RAM256", "RAM512"),
+                "block_memories": total("RAMB"),
+                "dsps": total("DSP48"),
+            }
+        else:
+            registers = total("$_DFF", "$_SDFF", "$_DLATCH")
+            depths = [int(n) for n in re.findall(r"Longest topological path in \S+ \(length=(\d+)\)", done.stdout)]
+            out |= {"gates": sum(cells.values()) - registers, "registers": registers, "depth": max(depths)}
+    return out
+
+
+def table(modules):
+    """The rows of the page's table, one for each entry."""
+    keys = ["cells", "flip_flops", "dsps", "gates", "depth"]
+    rows = [f"| `{m}` | {' | '.join(f'{e[k]:,}' for k in keys)} | {MODULES[m][2]} | {MODULES[m][3]} |" for m, e in modules.items()]
+    head = ["| module | cells | flip-flops | DSPs | gates | depth | latency | interval |", "|---|---|---|---|---|---|---|---|"]
+    return "\n".join(head + rows)
+
+
+def page(modules):
+    """The page, and the page with the table of these entries."""
+    text = PAGE.read_text()
+    start, end = text.index("| module | cells |"), text.index("\n\n", text.index("| module | cells |"))
+    return text, text[:start] + table(modules) + text[end:]
+
+
+def load():
+    return json.loads(DATA.read_text()) if DATA.exists() else {"yosys": None, "modules": {}}
+
+
+def main():
+    yosys, *names = sys.argv[1:]
+    version = re.match(r"Yosys (\S+)", subprocess.run([yosys, "-V"], capture_output=True, text=True, check=True).stdout)[1]
+    known = load()
+
+    if names == ["--check"]:
+        failed = 0
+        for module in MODULES:
+            entry = known["modules"].get(module)
+            if entry is None:
+                print(f"not tested: rtl: synthesis: {DATA} has no entry for {module}: run make synth")
+            elif entry["sources"] != digest(module):
+                print(f"differs: {DATA} is not of the sources of {module}: run make synth")
+                failed += 1
+        before, after = page(known["modules"])
+        if before != after:
+            print(f"differs: the table of {PAGE} is not that of {DATA}: run make synth")
+            failed += 1
+        if version != known["yosys"]:
+            print(f"not tested: rtl: synthesis: {DATA} is by Yosys {known['yosys']}, and this is Yosys {version}")
+        else:
+            for module in SMALLEST:
+                found = synthesise(yosys, module)
+                if found != known["modules"].get(module):
+                    print(f"differs: {module} is {found}, and {DATA} says {known['modules'].get(module)}")
+                    failed += 1
+        checks = len(MODULES) + 1 + len(SMALLEST) * (version == known["yosys"])
+        print(f"test result: {'FAILED' if failed else 'ok'}. {checks - failed} passed; {failed} failed; (synthesis)")
+        sys.exit(failed > 0)
+
+    if unknown := [n for n in names if n not in MODULES and n != "--all"]:
+        sys.exit(f"unknown module {unknown[0]}: expected --all, --check or some of {', '.join(MODULES)}")
+    if "--all" in names or known["yosys"] not in (None, version):
+        names = list(MODULES)
+        DATA.unlink(missing_ok=True)
+    elif not names:
+        names = [m for m in MODULES if known["modules"].get(m, {}).get("sources") != digest(m)]
+    for module in names:
+        entry = synthesise(yosys, module)
+        print(module, json.dumps(entry), flush=True)
+        # Another run may have written its entries.
+        modules = load()["modules"] | {module: entry}
+        result = {
+            "yosys": version,
+            "commands": {"xilinx": XILINX.format(top="MODULE"), "gates": GATES.format(top="MODULE")},
+            "kept": {m: kept for m, (_, kept, *_) in MODULES.items() if kept},
+            "modules": {m: modules[m] for m in MODULES if m in modules},
+        }
+        DATA.write_text(json.dumps(result, indent=2) + "\n")
+    PAGE.write_text(page(load()["modules"])[1])
+
+
+main()
