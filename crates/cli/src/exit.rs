@@ -12,6 +12,9 @@ use crate::report::plain;
 
 pub(crate) use crate::command_error::Mistake;
 
+/// The exit code by which shells report a program that a signal ended.
+pub(crate) const INTERRUPTED: i32 = 130;
+
 /// Hides panics that the library catches in its database and returns as errors.
 pub(crate) fn hide_caught_panics() {
     let show = std::panic::take_hook();

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Error, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 use evergrove::commit::schema::Schema;
@@ -12,7 +13,7 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::args::RowsArgs;
-use crate::exit::Mistake;
+use crate::exit::{INTERRUPTED, Mistake};
 
 /// Reads a whole file of at most `limit` bytes. `remedy` is the advice for a longer file, which is not read to its end.
 pub(crate) fn read(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
@@ -78,8 +79,8 @@ fn write_all(files: Vec<(&Path, Fill<'_>)>, private: bool) -> Result<()> {
     for (path, fill) in files {
         let name = || path.display().to_string();
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let part = Part::of(&target);
-        let mut out = BufWriter::new(part.create(private).with_context(name)?);
+        let (part, file) = Part::beside(&target, private).with_context(name)?;
+        let mut out = BufWriter::new(file);
         fill(&mut out).with_context(name)?;
         let file = out.into_inner().map_err(io::IntoInnerError::into_error).with_context(name)?;
         file.sync_all().with_context(name)?;
@@ -150,7 +151,7 @@ pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<
         }
         if !is_special(path) {
             let target = path.canonicalize().unwrap_or_else(|_| path.clone());
-            File::create(&Part::of(&target).0).with_context(name)?;
+            Part::beside(&target, false).with_context(name)?;
         }
     }
     Ok(())
@@ -164,30 +165,50 @@ fn is_special(path: &Path) -> bool {
 /// A temporary file, which is removed unless it has been renamed.
 struct Part(PathBuf);
 
-impl Part {
-    /// A path beside the target.
-    fn of(target: &Path) -> Self {
-        let mut part = target.as_os_str().to_owned();
-        part.push(format!(".{}.part", std::process::id()));
-        Self(part.into())
-    }
+/// The temporary files of this process.
+static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-    fn create(&self, private: bool) -> io::Result<File> {
+fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
+    PARTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on SIGINT and SIGTERM delete the temporary files before they end the process.
+pub(crate) fn sweep_on_signals() -> Result<()> {
+    let sweep = || {
+        parts().iter().for_each(|part| drop(fs::remove_file(part)));
+        std::process::exit(INTERRUPTED)
+    };
+    ctrlc::set_handler(sweep).context("signals")
+}
+
+impl Part {
+    /// A new file beside the target. Its name is random, because processes in containers may share a directory and a
+    /// process id.
+    fn beside(target: &Path, private: bool) -> io::Result<(Self, File)> {
+        let mut prefix = target.file_name().unwrap_or_default().to_owned();
+        prefix.push(".");
+        let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        options.write(true).create_new(true);
         #[cfg(unix)]
         if private {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         #[cfg(not(unix))]
         let _ = private;
-        options.open(&self.0)
+        let mut named = tempfile::Builder::new();
+        named.prefix(&prefix).suffix(".part").disable_cleanup(true);
+        let (file, path) = named.make_in(dir, |path| options.open(path))?.into_parts();
+        let part = Self(path.to_path_buf());
+        parts().push(part.0.clone());
+        Ok((part, file))
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
+        parts().retain(|part| *part != self.0);
     }
 }
 
@@ -249,4 +270,34 @@ pub(crate) fn table(path: &Path, rows: &RowsArgs, schema: Option<Schema>, index:
         Some(schema) => Table::of(source, format, index, schema),
         None => Table::infer_of(source, format, index)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_of_one_file_do_not_meet() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        write_private(&path, |first| {
+            first.write_all(b"first, ")?;
+            // Another process with the same id would do this.
+            write(&path, |second| Ok(second.write_all(b"second")?))?;
+            assert_eq!(fs::read(&path)?, b"second");
+            Ok(first.write_all(b"and whole")?)
+        })
+        .unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"first, and whole");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no part is left");
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        write(&path, |_| Err(Error::from(ErrorKind::Other).into())).unwrap_err();
+        check([&path]).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(parts().iter().all(|part| !part.starts_with(dir.path())));
+    }
 }

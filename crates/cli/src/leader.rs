@@ -18,6 +18,7 @@ use serde_json::Map;
 
 use crate::args::ProvingArgs;
 use crate::commands::Terminal;
+use crate::exit::INTERRUPTED;
 use crate::files;
 use crate::logging::{self, Level, Log};
 use crate::report::Report;
@@ -130,9 +131,6 @@ pub(crate) fn cancel(config: &Config) -> Result<Cancel> {
     ctrlc::set_handler(stop).context("signals")?;
     Ok(cancel)
 }
-
-/// The exit code by which shells report a program that a signal ended.
-const INTERRUPTED: i32 = 130;
 
 /// Gives the process the requested number of threads, or one for each core, and returns their number.
 pub(crate) fn threads(asked: Option<u16>) -> usize {

@@ -7,8 +7,7 @@ use evergrove::jobs::Cancel;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The exit code by which shells report a program that a signal ended.
-const INTERRUPTED: i32 = 130;
+use crate::exit::INTERRUPTED;
 
 /// From now on the first SIGTERM or SIGINT cancels `stop`, and a second one ends the process at once.
 pub(crate) fn stop_on_signals(stop: &Cancel) -> Result<()> {

@@ -23,8 +23,9 @@ pub struct Config {
     /// The log of requests, with a line for each request, except for probes at their own address.
     pub access: Option<AccessLog>,
     /// Lets callers without a token read commitments, proofs and their progress. Their answers have no rows and no
-    /// positions. They do show which proofs a change makes again, and thus its bucket. A proof may disclose something
-    /// about its rows, because proofs are not zero-knowledge.
+    /// positions. They get no proofs of the backend `native` or of applications, because these files contain cells.
+    /// They do see which proofs a change makes again, and thus its bucket. A proof may disclose something about its
+    /// rows, because proofs are not zero-knowledge.
     pub public_read: bool,
     /// Key files for verifiers of proofs; `None` if the service has none.
     pub key_files: Option<KeyFiles>,

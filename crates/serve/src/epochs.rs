@@ -1,12 +1,13 @@
 //! The thread that commits epochs and then proves them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use evergrove::jobs::Observer;
 use evergrove::jobs::watch::Watch;
-use evergrove::store::{self, Changes, Epoch, EpochReport, Error, ErrorClass, Outcome, Prover, Store};
+use evergrove::store::{self, Changes, Epoch, Error, ErrorClass, Outcome, Prover, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -103,6 +104,19 @@ pub(crate) struct Epochs {
     held: Option<Submission>,
     /// How long to wait before failed proofs are tried again.
     retry: Option<Duration>,
+}
+
+/// Batches that are fresh by their records, but whose last proof is missing, damaged or cannot be read. Reads the last
+/// proof of each fresh batch.
+pub(crate) fn lost(store: &Store) -> Result<BTreeSet<String>, Error> {
+    let mut lost = BTreeSet::new();
+    for batch in store.batches()?.into_iter().filter(|batch| batch.fresh) {
+        if let Err(e) = store.export(&batch.name) {
+            tracing::warn!(batch = batch.name, error = %e, "the last proof is lost, and is made again");
+            lost.insert(batch.name);
+        }
+    }
+    Ok(lost)
 }
 
 /// The next step.
@@ -246,11 +260,20 @@ impl Epochs {
     /// not in the epoch of `if_match`.
     fn known(&self, one: &Submission) -> Result<Option<Result<Done, Problem>>, Error> {
         let store = self.shared.store();
-        if let Some(key) = one.key()
-            && let Some(Outcome { epoch, digest, changes }) = store.request(&key.key)?
-        {
-            let done = Done { epoch, changes, replayed: true };
-            return Ok(Some(if digest == key.digest { Ok(done) } else { Err(Problem::key_reused(&key.key)) }));
+        if let Some(key) = one.key() {
+            match store.request(&key.key) {
+                Ok(None) => {}
+                Ok(Some(Outcome { epoch, digest, changes })) => {
+                    let done = Done { epoch, changes, replayed: true };
+                    return Ok(Some(if digest == key.digest { Ok(done) } else { Err(Problem::key_reused(&key.key)) }));
+                }
+                // Nobody can tell whether this request was made. Requests with other keys are not affected.
+                Err(e @ Error::Corrupt { .. }) if !store.has_failed() => {
+                    tracing::error!(error = %e, "a request is refused");
+                    return Ok(Some(Err(Problem::store())));
+                }
+                Err(e) => return Err(e),
+            }
         }
         if one.asker.answer.is_closed() {
             tracing::debug!("a caller is gone, and its request is dropped");
@@ -268,9 +291,12 @@ impl Epochs {
         // alone.
         changes.grow = group.iter().all(|s| s.request.changes.grow);
         let before = self.shared.store().epoch()?.number;
-        match self.apply(&changes) {
+        let started = Instant::now();
+        let applied = self.shared.store().apply(&changes);
+        match applied {
             Ok(report) => {
                 self.shared.set_full(false);
+                self.committed(&changes, &report.after, started.elapsed());
                 self.answer_all(group, report.after);
                 Ok(())
             }
@@ -281,6 +307,7 @@ impl Epochs {
                 let now = self.shared.store().epoch()?;
                 if now.number > before {
                     // The epoch is committed. Only the steps after the commit found no space.
+                    self.committed(&changes, &now, started.elapsed());
                     self.answer_all(group, now);
                 } else {
                     group.into_iter().for_each(|s| self.shared.answer(s.asker, Err(Problem::full())));
@@ -313,36 +340,35 @@ impl Epochs {
         }
     }
 
-    fn apply(&self, changes: &Changes) -> Result<EpochReport, Error> {
-        let started = Instant::now();
-        let report = self.shared.store().apply(changes)?;
+    /// Counts an epoch and publishes its event.
+    fn committed(&self, changes: &Changes, epoch: &Epoch, took: Duration) {
         let metrics = &self.shared.metrics;
-        metrics.commit.observe(started.elapsed().as_secs_f64());
+        metrics.commit.observe(took.as_secs_f64());
         metrics.epochs.inc();
-        metrics.epoch.set(i64::try_from(report.after.number).unwrap_or(i64::MAX));
+        metrics.epoch.set(i64::try_from(epoch.number).unwrap_or(i64::MAX));
         for (kind, count) in change::counts(changes) {
             metrics.changes.get_or_create(&[("kind", kind.into())]).inc_by(count as u64);
         }
-        let epoch = report.after.number;
-        tracing::info!(epoch, commitment = %report.after.commitment, set = report.set, deleted = report.cleared, "epoch");
+        let (set, deleted) = (changes.set.len(), changes.clear.len());
+        tracing::info!(epoch = epoch.number, commitment = %epoch.commitment, set, deleted, "epoch");
         self.shared.count_epoch();
-        self.shared.publish(Event::of_epoch(&report));
-        Ok(report)
+        self.shared.publish(Event::of_epoch(epoch, set, deleted));
     }
 
-    /// Proves every batch that is not fresh. A batch that fails does not keep others from being tried.
+    /// Proves every batch that is not fresh, or whose last proof is lost. If a batch fails, the others are still tried.
     fn refresh(&mut self) -> Result<(), Error> {
         let store = self.shared.store();
         let epoch = store.epoch()?.number;
         self.shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
         let patience = Patience::new(&self.shared, &self.runtime);
         let mut failing = Vec::new();
+        self.shared.set_lost(lost(&store)?);
         for batch in store.batches()? {
             // A batch that was never proven has a gauge too.
             let proven = batch.proven.as_ref().map_or(0, |proven| proven.epoch);
             let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
             gauge.set(i64::try_from(proven).unwrap_or(i64::MAX));
-            if batch.fresh {
+            if self.shared.is_fresh(&batch) {
                 continue;
             }
             if let Err(cause) = self.prove(&store, &batch.name, epoch, &patience) {
@@ -395,6 +421,7 @@ impl Epochs {
                 shared.set_stalled(false);
                 shared.set_full(false);
                 shared.count_proof();
+                shared.found(name);
                 shared.publish(Event::of_proof(&report, seconds));
                 Ok(())
             }

@@ -1,6 +1,6 @@
 //! Events for callers that listen.
 
-use evergrove::store::{BatchReport, EpochReport};
+use evergrove::store::{BatchReport, Epoch};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -96,14 +96,9 @@ impl Event {
         self
     }
 
-    pub(crate) fn of_epoch(report: &EpochReport) -> Self {
-        Self::Epoch {
-            epoch: report.after.number,
-            commitment: report.after.commitment.to_string(),
-            rows: report.after.filled,
-            set: report.set,
-            deleted: report.cleared,
-        }
+    pub(crate) fn of_epoch(epoch: &Epoch, set: usize, deleted: usize) -> Self {
+        let (commitment, rows) = (epoch.commitment.to_string(), epoch.filled);
+        Self::Epoch { epoch: epoch.number, commitment, rows, set, deleted }
     }
 
     pub(crate) fn of_proof(report: &BatchReport, seconds: f64) -> Self {

@@ -160,6 +160,11 @@ impl From<Error> for Problem {
             Error::NotProven { .. } | Error::Stale { .. } => {
                 Self::new(StatusCode::NOT_FOUND, "not-proven", "Not proven", e.to_string())
             }
+            Error::LostProof { name, .. } => {
+                tracing::error!(error = %e, "a proof is lost");
+                let detail = format!("the stored proof of batch {name:?} is missing or damaged");
+                Self::new(StatusCode::NOT_FOUND, "not-proven", "Not proven", detail)
+            }
             _ if e.class() == ErrorClass::Usage => Self::refused(e.to_string()),
             _ => {
                 tracing::error!(error = %e, "the store failed");

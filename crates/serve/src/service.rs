@@ -1,6 +1,6 @@
 //! The life of a service, from start to end.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use evergrove::commit::schema::Schema;
 use evergrove::jobs::Engine;
 use evergrove::jobs::metrics::Metrics;
-use evergrove::store::{Backends, Error, ProofTree, Store};
+use evergrove::store::{Backends, BatchStatus, Error, ProofTree, Store};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::backups::Backups;
-use crate::epochs::{Asker, Done, Epochs, Waiting};
+use crate::epochs::{Asker, Done, Epochs, Waiting, lost};
 use crate::health::Health;
 use crate::http::connections::{self, Bounds, Front};
 use crate::http::epochs::Committing;
@@ -32,6 +32,8 @@ const EVENTS: usize = 256;
 /// Greatest number of concurrent reads of the store; further ones wait. A proof of a past epoch takes the memory of its
 /// batch.
 pub(crate) const READERS: usize = 16;
+/// How many of these reads callers without a token may have.
+const PUBLIC_READERS: usize = 4;
 /// Greatest number of bodies of changes that are parsed at the same time.
 const PARSERS: usize = 4;
 /// Stack of the thread that commits and proves, in bytes: as much as a main thread has on most systems.
@@ -206,6 +208,8 @@ pub(crate) struct Shared {
     /// Places for streams without a token. Each also needs a place of `streams`.
     pub(crate) public_streams: Arc<Semaphore>,
     pub(crate) readers: Arc<Semaphore>,
+    /// Turns of public callers. Each also needs a turn of `readers`.
+    pub(crate) public_readers: Arc<Semaphore>,
     /// Turns to parse a body of changes.
     pub(crate) parsers: Arc<Semaphore>,
     parts: Blocking,
@@ -221,6 +225,8 @@ pub(crate) struct Shared {
     /// Trees of proofs of the current epoch by batch and its turns, newest first.
     pub(crate) trees: Mutex<Vec<(String, u64, Arc<ProofTree>)>>,
     failing: Mutex<Vec<Failing>>,
+    /// Batches whose last proof is lost.
+    lost: Mutex<BTreeSet<String>>,
     stalled: AtomicBool,
     full: AtomicBool,
     cycle_millis: AtomicU64,
@@ -449,6 +455,20 @@ impl Shared {
         lock(&self.failing).clone()
     }
 
+    pub(crate) fn set_lost(&self, lost: BTreeSet<String>) {
+        *lock(&self.lost) = lost;
+    }
+
+    /// Notes that the last proof of a batch is stored again.
+    pub(crate) fn found(&self, batch: &str) {
+        lock(&self.lost).remove(batch);
+    }
+
+    /// True if the last proof of a batch is of the current epoch and not lost.
+    pub(crate) fn is_fresh(&self, batch: &BatchStatus) -> bool {
+        batch.fresh && !lock(&self.lost).contains(&batch.name)
+    }
+
     pub(crate) fn count_epoch(&self) {
         self.epochs.fetch_add(1, Ordering::Relaxed);
     }
@@ -472,7 +492,7 @@ impl Shared {
         Summary {
             epochs: self.epochs.load(Ordering::Relaxed),
             proofs: self.proofs.load(Ordering::Relaxed),
-            stale: batches.into_iter().filter(|b| !b.fresh).map(|b| b.name).collect(),
+            stale: batches.into_iter().filter(|b| !self.is_fresh(b)).map(|b| b.name).collect(),
         }
     }
 }
@@ -503,6 +523,9 @@ pub async fn serve(
 
 async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shutdown) -> Result<Summary, ServeError> {
     let Parts { store, backends, engine, mut registry, tasks, probes } = parts;
+    // Callers may ask for the state as soon as the server starts.
+    let looked = tokio::task::spawn_blocking(move || lost(&store).map(|lost| (store, lost)));
+    let (store, lost) = looked.await.map_err(io::Error::other)??;
     let (queue, requests) = mpsc::channel(config.queue.max(1));
     let metrics = ServiceMetrics::new(&mut registry, tasks, &config);
     let backups = Backups::new(&metrics);
@@ -513,6 +536,7 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
         streams: Arc::new(Semaphore::new(config.streams)),
         public_streams: Arc::new(Semaphore::new(http::public_streams(config.streams))),
         readers: Arc::new(Semaphore::new(READERS)),
+        public_readers: Arc::new(Semaphore::new(PUBLIC_READERS)),
         parsers: Arc::new(Semaphore::new(PARSERS)),
         config,
         parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backups, backends, engine }))),
@@ -524,6 +548,7 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
         builder: Arc::new(Semaphore::new(1)),
         trees: Mutex::default(),
         failing: Mutex::default(),
+        lost: Mutex::new(lost),
         stalled: AtomicBool::new(false),
         full: AtomicBool::new(false),
         cycle_millis: AtomicU64::new(0),

@@ -567,6 +567,38 @@ fn a_batch_that_was_never_proven_has_a_metric() {
 }
 
 #[test]
+fn a_lost_proof_is_made_again() {
+    let world = World::start(Config::default(), Gate::open());
+    let whole = world.client.get("/v1/batches/b/proof").body;
+    let mut dir = world.dir.clone();
+    world.stop();
+    let key = Store::open(dir.path()).unwrap().batch("b").unwrap().proven.unwrap().key;
+    let file = dir.path().join(format!("objects/proofs/{key}"));
+    for bytes in [None, Some(&whole[..whole.len() - 1]), Some(b"")] {
+        match bytes {
+            Some(bytes) => std::fs::write(&file, bytes).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let world = World::in_dir(dir, Config::default(), Gate::closed());
+        // Nothing says that it is there.
+        let status = world.json("GET", "/v1/status", "", 200);
+        assert_eq!((&status["batches"][0]["fresh"], &status["epoch"]), (&false.into(), &1.into()));
+        assert_eq!(world.json("GET", "/v1/batches", "", 200)[0]["fresh"], false);
+        assert_eq!(world.json("GET", "/v1/batches/b", "", 200)["fresh"], false);
+        let problem = world.problem("GET", "/v1/batches/b/proof", "", 404, "not-proven");
+        assert!(problem["detail"].as_str().unwrap().contains("missing or damaged"), "{problem}");
+        world.gate.set(true);
+        world.wait(|status| status["batches"][0]["fresh"] == true);
+        let proof = world.client.get("/v1/batches/b/proof");
+        assert_eq!((proof.status, &proof.body), (200, &whole));
+        world.verify(&proof.body, status["commitment"].as_str().unwrap());
+        dir = world.dir.clone();
+        let summary = world.stop();
+        assert_eq!((summary.proofs, summary.stale), (1, Vec::new()));
+    }
+}
+
+#[test]
 fn a_full_disk_stops_changes_and_nothing_else() {
     let disk = Disk::new();
     let world = World::on(&disk, &Hold::default(), Config::default(), Gate::open());
@@ -595,6 +627,49 @@ fn a_full_disk_stops_changes_and_nothing_else() {
     let proof = world.client.get("/v1/batches/b/proof");
     world.verify(&proof.body, done["commitment"].as_str().unwrap());
     world.stop();
+}
+
+/// A commit that fails once it is on the disk is one: whoever asks, listens or counts is told so.
+#[test]
+fn an_epoch_that_is_found_committed_is_told() {
+    let hold = Hold::default();
+    let world = World::on(&Disk::new(), &hold, Config::default(), Gate::open());
+    let mut events = world.client.events("/v1/events");
+    assert_eq!(events.next().unwrap().0, "status");
+    let (mut found, mut epoch) = (0, 1);
+    for operations in 0.. {
+        world.wait(|status| status["batches"][0]["fresh"] == true);
+        // Nothing but the commit writes meanwhile.
+        world.gate.set(false);
+        hold.fail_after(operations);
+        let answer = world.client.post("/v1/changes", &set(3, 100 + operations as u64));
+        let has_failed = hold.has_failed();
+        hold.fail_after(usize::MAX - 1);
+        let status = world.json("GET", "/v1/status", "", 200);
+        world.gate.set(true);
+        if answer.status == 507 {
+            assert_eq!(status["epoch"], epoch);
+            continue;
+        }
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        epoch += 1;
+        found += u64::from(status["disk_full"] == true);
+        let told = events.by_ref().find(|(name, _)| name == "epoch").expect("an event").1;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((&told["epoch"], &told["set"]), (&epoch.into(), &1.into()));
+        let shown = world.json("GET", &format!("/v1/epochs/{epoch}"), "", 200);
+        assert_eq!(shown["committed"]["set"], 1);
+        if !has_failed {
+            break;
+        }
+    }
+    assert!(found > 0, "each write that failed came before the commit");
+    world.wait(|status| status["batches"][0]["fresh"] == true);
+    let metrics = world.client.get("/metrics");
+    for line in [format!("evergrove_epochs_total {}", epoch - 1), format!("evergrove_epoch {epoch}")] {
+        assert!(metrics.text().lines().any(|l| l == line), "{line} is not in\n{}", metrics.text());
+    }
+    assert_eq!(world.stop().epochs, epoch - 1);
 }
 
 #[test]

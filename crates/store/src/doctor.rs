@@ -81,8 +81,8 @@ const SLOTS_AT_ONCE: usize = 1 << 13;
 
 impl Store {
     /// Checks everything: the database's checksums, the root of every epoch, every page of the current epoch against
-    /// its parent and children, every slot's row against its value and leaf, every batch, and every stored proof.
-    /// Repairs nothing. Only the database may repair its own bookkeeping, which is then a finding.
+    /// its parent and children, every slot's row against its value and leaf, every batch, every request, and
+    /// every stored proof. Repairs nothing. Only the database may repair its own bookkeeping, which is then a finding.
     ///
     /// Reads the whole store. Takes about 2 permutations per filled slot and one verification per proof.
     ///
@@ -116,19 +116,29 @@ impl Store {
         check_tree(&view, &mut report)?;
         check_slots(&view, &mut report)?;
         self.check_batches(&view, &mut report)?;
+        self.check_request_tables(&mut report);
         self.check_proofs(backends, looked, &mut report)?;
         report.leftovers = self.leftovers();
         Ok(report)
     }
 
-    /// The first damage of the epochs, the pages and the rows, if any.
+    /// The first damage of the epochs, the pages, the rows, the batches and the requests, if any. A missing or damaged
+    /// proof is not damage: its batch is stale.
     pub(crate) fn check_content(&self) -> Result<Option<String>, Error> {
         let mut report = DoctorReport::default();
         self.check_epochs(&mut report)?;
         let view = self.view()?;
         check_tree(&view, &mut report)?;
         check_slots(&view, &mut report)?;
-        Ok(report.findings.into_iter().next().map(|f| f.what))
+        self.check_batches(&view, &mut report)?;
+        self.check_request_tables(&mut report);
+        Ok(report.findings.into_iter().find(|f| f.repair == Repair::Restore).map(|f| f.what))
+    }
+
+    fn check_request_tables(&self, report: &mut DoctorReport) {
+        for what in report.note(self.check_requests(), Repair::Restore).unwrap_or_default() {
+            report.find(what, Repair::Restore);
+        }
     }
 
     fn check_epochs(&self, report: &mut DoctorReport) -> Result<(), Error> {
@@ -148,6 +158,9 @@ impl Store {
     }
 
     fn check_batches(&self, view: &View, report: &mut DoctorReport) -> Result<(), Error> {
+        for name in self.members_without_record()? {
+            report.find(format!("table \"members\": there is no batch {name:?}"), Repair::Restore);
+        }
         for (name, record) in self.records()? {
             report.batches += 1;
             let Some((_, members)) = report.note(self.record(&name), Repair::Restore) else { continue };

@@ -77,6 +77,7 @@ pub(super) fn add_head(report: &mut Report, head: &BackupHead) {
 /// Writes to a file in one step, or to stdout.
 fn write(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     if path != Path::new(files::STDIN) {
+        files::sweep_on_signals()?;
         return files::write_private(path, fill);
     }
     let mut out = std::io::stdout();

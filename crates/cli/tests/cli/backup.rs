@@ -1,5 +1,6 @@
 //! Backups of stores and of services, and stores restored from them.
 
+use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
@@ -128,6 +129,33 @@ fn a_service_gives_backups_to_those_who_may_have_them() {
     assert_eq!(service.end().0, Some(0));
     let whole = world.json(&["restore", "b.backup", "--verify-only"]);
     assert_eq!((commitment(&whole), &whole["checked"]), (world.commitment().as_str(), &false.into()));
+}
+
+#[test]
+fn a_backup_that_is_interrupted_leaves_nothing() {
+    let world = World::with_table();
+    world.json(&["backup", "--store", "s", "--out", "whole"]);
+    let (whole, dir) = (world.read("whole"), world.path("out"));
+    std::fs::create_dir(&dir).unwrap();
+    for name in ["INT", "TERM"] {
+        // A service that sends half of a backup and no more.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let mut child = world.start(&["backup", "--url", &url, "--out", "out/b.backup", "--quiet"], &[]);
+        let (mut stream, _) = listener.accept().unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", whole.len());
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&whole[..whole.len() / 2]).unwrap();
+        let start = std::time::Instant::now();
+        while is_bare(&dir) {
+            assert!(start.elapsed() < Duration::from_secs(30), "it has not begun");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let killed = std::process::Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(is_bare(&dir), "{name}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use evergrove_testkit::http::Client;
 use evergrove_testkit::tls::{Issued, TlsClient};
+use redb::{Database, TableDefinition};
 use serde_json::Value;
 
 use crate::world::World;
@@ -310,4 +311,37 @@ fn a_service_that_is_told_to_stop_leaves_first() {
     while service.client.get("/readyz").status == 200 {}
     service.signal("TERM");
     assert_eq!(service.end().0, Some(0));
+}
+
+#[test]
+fn a_damaged_request_concerns_no_other() {
+    let world = World::with_batch();
+    {
+        let database = Database::open(world.path("s/evergrove.redb")).unwrap();
+        let write = database.begin_write().unwrap();
+        let requests = TableDefinition::<&str, &[u8]>::new("requests");
+        write.open_table(requests).unwrap().insert("spoiled", &b"x"[..]).unwrap();
+        let keys = TableDefinition::<u64, &[u8]>::new("request-keys");
+        write.open_table(keys).unwrap().insert(1, &b"x"[..]).unwrap();
+        write.commit().unwrap();
+    }
+    let e = world.fails(3, &["doctor", "--store", "s"]);
+    assert!(e.contains("2 findings in s"), "{e}");
+    let service = Service::start(&world, &[]);
+    let post = |key: &str, x| {
+        let body = set(3, x);
+        service.client.send("POST", "/v1/changes", &[("idempotency-key", key)], body.as_bytes()).unwrap().status
+    };
+    assert_eq!(
+        [("spoiled", 1), ("other", 2), ("spoiled", 3), ("third", 4)].map(|(key, x)| post(key, x)),
+        [500, 200, 500, 200]
+    );
+    assert_eq!(service.client.get("/v1/changes/spoiled").status, 500);
+    assert_eq!(service.status()["epoch"], 3);
+    service.signal("TERM");
+    let (code, _, err) = service.end();
+    assert_eq!(code, Some(0), "{err}");
+    for says in ["the outcome of request", "request-keys"] {
+        assert!(err.contains(says), "{says}: {err}");
+    }
 }

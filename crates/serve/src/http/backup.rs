@@ -12,6 +12,7 @@ use futures_util::stream::try_unfold;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
+use super::connections::{Pace, Rate};
 use super::read::{COMMITMENT, EPOCH, ask};
 use crate::Token;
 use crate::config::Right;
@@ -60,6 +61,7 @@ pub(crate) async fn stream(
     method: Method,
     right: Option<Extension<Right>>,
     shown: Option<Extension<Token>>,
+    pace: Option<Extension<Pace>>,
 ) -> Result<Response, Problem> {
     if right.is_none_or(|Extension(right)| right < Right::Backup) {
         return Err(Problem::no_backup());
@@ -80,6 +82,9 @@ pub(crate) async fn stream(
         Ok(begun.map(|(number, head)| (Open { shared: backups.clone(), number, shown: shown.clone() }, head)))
     });
     let (open, head) = begun.await?.ok_or_else(Problem::backup_running)?;
+    if let Some(Extension(pace)) = pace {
+        pace.set(Some(Rate::BACKUP));
+    }
     tracing::info!(epoch = head.epoch.number, bytes = head.estimate, "a backup begins");
     let blocks = try_unfold(open, |open| async {
         if !open.shared.config.allows(open.shown.as_ref(), Right::Backup) {

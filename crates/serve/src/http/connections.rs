@@ -4,9 +4,9 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper::body::Incoming;
@@ -31,6 +31,39 @@ pub(crate) const BUFFER: usize = 64 << 10;
 const HANDSHAKE: u8 = 22;
 /// Pause after an error of the listener, such as too many open files.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The least rate at which a caller must take an answer: while it takes `bytes`, the server waits for it no longer than
+/// `within`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) bytes: u64,
+    pub(crate) within: Duration,
+}
+
+impl Rate {
+    /// 1 KiB/s.
+    pub(crate) const ANSWER: Self = Self { bytes: 60 << 10, within: Duration::from_secs(60) };
+    /// The same rate over ten minutes: backups may be copied over a bad line.
+    pub(crate) const BACKUP: Self = Self { bytes: 600 << 10, within: Duration::from_secs(600) };
+}
+
+/// The least rate of the current answer of a connection; `None` for streams of events. Clones share the rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace(Arc<Mutex<Option<Rate>>>);
+
+impl Pace {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Some(Rate::ANSWER))))
+    }
+
+    pub(crate) fn set(&self, rate: Option<Rate>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = rate;
+    }
+
+    fn get(&self) -> Option<Rate> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Limits on the callers of a server.
 #[derive(Clone, Copy, Debug)]
@@ -106,8 +139,10 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
     // Events are small and must be sent at once.
     let _ = stream.set_nodelay(true);
     let Front { router, bounds, tls, .. } = front;
+    let pace = Pace::new();
     let Some((tls, plain)) = tls else {
-        return answers(Patient::new(stream, bounds), Called::new(router, peer), bounds, closing).await;
+        let stream = Patient::new(stream, bounds, pace.clone());
+        return answers(stream, Called::new(router, peer, pace), bounds, closing).await;
     };
     let handshake = async {
         let mut first = [0];
@@ -115,7 +150,7 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
         if stream.peek(&mut first).await.unwrap_or(0) == 0 {
             return None;
         }
-        let stream = Patient::new(stream, bounds);
+        let stream = Patient::new(stream, bounds, pace.clone());
         if first != [HANDSHAKE] {
             return Some(Err(stream));
         }
@@ -133,8 +168,8 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
         _ = closing.changed() => return,
     };
     match shaken {
-        Ok(Some(Ok(stream))) => answers(stream, Called::new(router, peer), bounds, closing).await,
-        Ok(Some(Err(stream))) => answers(stream, Called::new(plain, peer), bounds, closing).await,
+        Ok(Some(Ok(stream))) => answers(stream, Called::new(router, peer, pace), bounds, closing).await,
+        Ok(Some(Err(stream))) => answers(stream, Called::new(plain, peer, pace), bounds, closing).await,
         // The caller disconnected, was too slow, or sent an invalid handshake.
         Ok(None) | Err(_) => {}
     }
@@ -144,11 +179,12 @@ async fn connection(stream: TcpStream, peer: Peer, front: Front, mut closing: wa
 struct Called {
     router: TowerToHyperService<Router>,
     peer: Peer,
+    pace: Pace,
 }
 
 impl Called {
-    fn new(router: Router, peer: Peer) -> Self {
-        Self { router: TowerToHyperService::new(router), peer }
+    fn new(router: Router, peer: Peer, pace: Pace) -> Self {
+        Self { router: TowerToHyperService::new(router), peer, pace }
     }
 }
 
@@ -160,7 +196,10 @@ impl Service<Asked> for Called {
     type Future = <TowerToHyperService<Router> as Service<Asked>>::Future;
 
     fn call(&self, mut request: Asked) -> Self::Future {
+        // The previous answer has been written: a connection has one request at a time.
+        self.pace.set(Some(Rate::ANSWER));
         request.extensions_mut().insert(self.peer);
+        request.extensions_mut().insert(self.pace.clone());
         self.router.call(request)
     }
 }
@@ -183,17 +222,41 @@ where
     let _ = answers.await;
 }
 
-/// A stream that fails when the other side reads nothing for too long.
+/// A stream that fails when the other side reads nothing for too long, or reads too slowly.
 struct Patient<S> {
     stream: S,
     silence: Duration,
-    /// Runs while a write waits.
-    waiting: Option<Pin<Box<Sleep>>>,
+    pace: Pace,
+    /// When the current write began to wait, and its timer.
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+    /// How long writes have waited, and how many bytes the other side has taken. Both restart at the bytes of the rate.
+    waited: Duration,
+    taken: u64,
 }
 
 impl<S> Patient<S> {
-    fn new(stream: S, bounds: Bounds) -> Self {
-        Self { stream, silence: bounds.silence, waiting: None }
+    fn new(stream: S, bounds: Bounds, pace: Pace) -> Self {
+        Self { stream, silence: bounds.silence, pace, waiting: None, waited: Duration::ZERO, taken: 0 }
+    }
+
+    /// Counts bytes that the other side has taken.
+    fn take(&mut self, bytes: usize) {
+        if let Some((since, _)) = self.waiting.take() {
+            self.waited += since.elapsed();
+        }
+        self.taken += bytes as u64;
+        if self.pace.get().is_none_or(|rate| self.taken >= rate.bytes) {
+            (self.waited, self.taken) = (Duration::ZERO, 0);
+        }
+    }
+
+    /// Waits for the other side. Ready with an error if that takes too long.
+    fn wait(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let left = self.pace.get().map(|rate| rate.within.saturating_sub(self.waited));
+        let patience = left.unwrap_or(self.silence).min(self.silence);
+        let (_, waiting) = self.waiting.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(patience))));
+        ready!(waiting.as_mut().poll(context));
+        Poll::Ready(io::ErrorKind::TimedOut.into())
     }
 }
 
@@ -202,17 +265,13 @@ impl<S: Unpin> Patient<S> {
         &mut self,
         context: &mut Context<'_>,
         write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
+        bytes: impl FnOnce(&T) -> usize,
     ) -> Poll<io::Result<T>> {
         match write(Pin::new(&mut self.stream), context) {
-            Poll::Pending => {
-                let silence = self.silence;
-                let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(silence)));
-                ready!(waiting.as_mut().poll(context));
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-            }
-            written => {
-                self.waiting = None;
-                written
+            Poll::Pending => self.wait(context).map(Err),
+            Poll::Ready(written) => {
+                self.take(written.as_ref().map_or(0, bytes));
+                Poll::Ready(written)
             }
         }
     }
@@ -230,7 +289,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.write(context, |stream, context| stream.poll_write(context, bytes))
+        self.write(context, |stream, context| stream.poll_write(context, bytes), |written| *written)
     }
 
     fn poll_write_vectored(
@@ -238,7 +297,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.write(context, |stream, context| stream.poll_write_vectored(context, parts))
+        self.write(context, |stream, context| stream.poll_write_vectored(context, parts), |written| *written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -246,16 +305,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.write(context, |stream, context| stream.poll_flush(context))
+        self.write(context, |stream, context| stream.poll_flush(context), |()| 0)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.write(context, |stream, context| stream.poll_shutdown(context))
+        self.write(context, |stream, context| stream.poll_shutdown(context), |()| 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::Extension;
+    use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
@@ -298,7 +359,8 @@ mod tests {
     async fn a_write_fails_when_nobody_reads() {
         let (near, mut far) = tokio::io::duplex(8);
         let silence = Duration::from_millis(500);
-        let mut near = Patient { stream: near, silence, waiting: None };
+        let bounds = Bounds { connections: 1, head: silence, silence, last: silence };
+        let mut near = Patient::new(near, bounds, Pace::new());
         // Each byte that is read restarts the time limit.
         let slow = tokio::spawn(async move {
             for _ in 0..4 {
@@ -313,5 +375,85 @@ mod tests {
         assert_eq!(e.kind(), io::ErrorKind::TimedOut);
         drop(far);
         assert_eq!(near.write_all(&[1; 40]).await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[tokio::test]
+    async fn a_write_fails_when_too_little_is_read() {
+        let unit = Duration::from_millis(100);
+        let bounds = Bounds { connections: 1, head: unit, silence: 20 * unit, last: unit };
+        // The number of bytes that a reader gets which reads 8 bytes in each unit of time.
+        let written = async |rate: Option<Rate>| {
+            let (near, mut far) = tokio::io::duplex(8);
+            let pace = Pace::new();
+            pace.set(rate);
+            let mut near = Patient::new(near, bounds, pace);
+            let slow = tokio::spawn(async move {
+                while far.read_u64().await.is_ok() {
+                    sleep(unit).await;
+                }
+            });
+            let mut written = 0;
+            while written < 200 {
+                match near.write_all(&[1; 8]).await {
+                    Ok(()) => written += 8,
+                    Err(e) => {
+                        assert_eq!(e.kind(), io::ErrorKind::TimedOut);
+                        break;
+                    }
+                }
+            }
+            drop(near);
+            slow.await.unwrap();
+            written
+        };
+        assert_eq!(written(Some(Rate { bytes: 8, within: 20 * unit })).await, 200);
+        assert_eq!(written(None).await, 200);
+        let cut = written(Some(Rate { bytes: 1 << 10, within: 5 * unit })).await;
+        assert!((8..150).contains(&cut), "{cut}");
+    }
+
+    #[tokio::test]
+    async fn slow_readers_give_their_connections_up_unless_they_follow_events() {
+        let unit = Duration::from_millis(100);
+        let body = || axum::body::Body::from(vec![b'x'; 32 << 20]);
+        let rate = Rate { bytes: 32 << 20, within: 5 * unit };
+        let cut = async move |Extension(pace): Extension<Pace>| {
+            pace.set(Some(rate));
+            body()
+        };
+        let free = async move |Extension(pace): Extension<Pace>| {
+            pace.set(None);
+            body()
+        };
+        let fixed = async move |Extension(pace): Extension<Pace>| {
+            assert_eq!(pace.get(), Some(Rate::ANSWER));
+        };
+        let router = Router::new().route("/cut", get(cut)).route("/free", get(free)).fallback(fixed);
+        let bounds = Bounds { connections: 8, head: 100 * unit, silence: 100 * unit, last: unit };
+        let front = Front { router, bounds, tls: None, open: Gauge::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let server = tokio::spawn(answer(listener, front, std::future::pending()));
+        let read = async |path: &str| {
+            let mut caller = TcpStream::connect(addr).await.unwrap();
+            let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+            caller.write_all(request.as_bytes()).await.unwrap();
+            let (mut read, mut some) = (0, vec![0; 64 << 10]);
+            // Reads slowly for twice the time of the rate.
+            for _ in 0..20 {
+                sleep(unit / 2).await;
+                read += caller.read(&mut some).await.unwrap_or(0);
+            }
+            loop {
+                match caller.read(&mut some).await {
+                    Ok(0) | Err(_) => break read,
+                    Ok(more) => read += more,
+                }
+            }
+        };
+        assert!(read("/cut").await < 32 << 20);
+        assert!(read("/free").await > 32 << 20);
+        assert!(read("/fixed").await > 0);
+        server.abort();
     }
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, Query, State};
+use axum::{Extension, Json};
 use evergrove::store::{Epoch, Error};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::read::ask;
+use super::Public;
+use super::read::{ask, ask_for};
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -79,10 +80,14 @@ impl EpochView {
         (status = 200, description = "The epochs", body = Vec<EpochView>),
         (status = 400, description = "A parameter is no number", body = Problem, content_type = "application/problem+json"),
     ))]
-pub(crate) async fn epochs(State(shared): State<Arc<Shared>>, asked: Asked) -> Result<Json<Vec<EpochView>>, Problem> {
+pub(crate) async fn epochs(
+    State(shared): State<Arc<Shared>>,
+    public: Option<Extension<Public>>,
+    asked: Asked,
+) -> Result<Json<Vec<EpochView>>, Problem> {
     let Query(Range { before, limit }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     let limit = limit.unwrap_or(64).min(EPOCHS);
-    let epochs = ask(shared.clone(), move |store| {
+    let epochs = ask_for(shared.clone(), public.is_some(), move |store| {
         let end = before.unwrap_or(u64::MAX).min(store.epoch()?.number.saturating_add(1));
         let mut epochs = Vec::new();
         for number in (end.saturating_sub(limit)..end).rev() {
@@ -107,10 +112,11 @@ pub(crate) async fn epochs(State(shared): State<Arc<Shared>>, asked: Asked) -> R
     ))]
 pub(crate) async fn epoch(
     State(shared): State<Arc<Shared>>,
+    public: Option<Extension<Public>>,
     Path(number): Path<String>,
 ) -> Result<Json<EpochView>, Problem> {
     let number = parse(&number)?;
-    let epoch = ask(shared.clone(), move |store| Ok(*store.view_at(number)?.epoch())).await?;
+    let epoch = ask_for(shared.clone(), public.is_some(), move |store| Ok(*store.view_at(number)?.epoch())).await?;
     Ok(Json(EpochView::new(&shared, epoch)))
 }
 

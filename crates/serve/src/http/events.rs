@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
+use super::connections::Pace;
 use super::{Public, read};
 use crate::config::Right;
 use crate::metrics::Counted;
@@ -88,6 +89,7 @@ pub(crate) async fn stream(
     State(shared): State<Arc<Shared>>,
     shown: Option<Extension<Token>>,
     public: Option<Extension<Public>>,
+    pace: Option<Extension<Pace>>,
     asked: Asked,
 ) -> Result<impl IntoResponse, Problem> {
     let Query(Wanted { batch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
@@ -96,6 +98,10 @@ pub(crate) async fn stream(
     let open = public_streams(shared.config.streams);
     let share = is_public.then(|| take(&shared.public_streams, open)).transpose()?;
     let place = (take(&shared.streams, shared.config.streams)?, share);
+    if let Some(Extension(pace)) = pace {
+        // A stream has few bytes, and a caller that reads too slowly misses events.
+        pace.set(None);
+    }
     let events = shared.subscribe();
     let shown = shown.map(|Extension(token)| token);
     let counted = Counted::new(&shared.metrics.streams);

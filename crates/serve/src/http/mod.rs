@@ -213,7 +213,8 @@ async fn authorize(State(shared): State<Arc<Shared>>, mut request: Request, next
 }
 
 /// The paths that [`Config::public_read`](crate::Config) opens to callers without a token: commitments, proofs and
-/// their progress. The answers have no rows and no values of slots, and [`Public`] removes positions from them.
+/// their progress. The answers have no rows and no values of slots, and [`Public`] removes positions from them. Proofs
+/// whose files contain cells are refused.
 const PUBLIC: [&str; 9] = [
     "/v1/status",
     "/v1/epochs",

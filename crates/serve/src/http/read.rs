@@ -7,8 +7,11 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use evergrove::Backend;
+use evergrove::commit::BackendChoice;
 use evergrove::store::{BatchStatus, Error, Store};
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
 use super::Public;
@@ -130,7 +133,7 @@ pub(crate) struct Batch {
     backend: String,
     /// The profile of its proofs.
     profile: String,
-    /// True if the last proof is of the current epoch.
+    /// True if the last proof is of the current epoch, and is stored.
     fresh: bool,
     proven: Option<Proven>,
 }
@@ -162,7 +165,8 @@ pub(crate) struct At {
 pub(super) type Asked = Result<Query<At>, axum::extract::rejection::QueryRejection>;
 
 impl Batch {
-    fn new(batch: BatchStatus, is_public: bool) -> Self {
+    fn new(shared: &Shared, batch: BatchStatus, is_public: bool) -> Self {
+        let fresh = shared.is_fresh(&batch);
         let proven = batch.proven.map(|p| Proven {
             epoch: p.epoch,
             commitment: p.commitment.to_string(),
@@ -178,7 +182,7 @@ impl Batch {
             scheme: batch.backend.choice.scheme.name().into(),
             profile: batch.backend.choice.profile.name().into(),
             backend: batch.backend.choice.name,
-            fresh: batch.fresh,
+            fresh,
             proven,
         }
     }
@@ -216,9 +220,34 @@ pub(crate) async fn ask<T: Send + 'static>(
     Ok(answer.await.map_err(|_| Problem::store())??)
 }
 
+/// The place of a public caller among the few that may read the store at a time. Other callers need none. Take the place
+/// before any other turn.
+pub(super) async fn place(shared: &Shared, is_public: bool) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+    if !is_public {
+        return Ok(None);
+    }
+    shared.public_readers.clone().acquire_owned().await.map(Some).map_err(|_| Problem::store())
+}
+
+/// Like [`ask`]. A public caller first waits for a [`place`].
+pub(super) async fn ask_for<T: Send + 'static>(
+    shared: Arc<Shared>,
+    is_public: bool,
+    question: impl Fn(&Store) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Problem> {
+    let place = place(&shared, is_public).await?;
+    let question = move |store: &Store| {
+        // Keeps the place until the question is answered.
+        let _place = &place;
+        question(store)
+    };
+    ask(shared, question).await
+}
+
 /// The answer of [`status`] to a caller with or without a token.
 pub(crate) async fn status_of(shared: Arc<Shared>, is_public: bool) -> Result<Status, Problem> {
-    let (epoch, batches) = ask(shared.clone(), |store| Ok((store.epoch()?, store.batches()?))).await?;
+    let state = ask_for(shared.clone(), is_public, |store| Ok((store.epoch()?, store.batches()?)));
+    let (epoch, batches) = state.await?;
     let cause = |cause: String| if is_public { HIDDEN.into() } else { cause };
     let failing = shared.failing().into_iter();
     Ok(Status {
@@ -248,7 +277,7 @@ pub(crate) async fn status_of(shared: Arc<Shared>, is_public: bool) -> Result<St
             proofs_to_make: w.to_make,
         }),
         failing: failing.map(|f| Failing { batch: f.batch, epoch: f.epoch, cause: cause(f.cause) }).collect(),
-        batches: batches.into_iter().map(|batch| Batch::new(batch, is_public)).collect(),
+        batches: batches.into_iter().map(|batch| Batch::new(&shared, batch, is_public)).collect(),
     })
 }
 
@@ -283,8 +312,8 @@ pub(crate) async fn batches(
     State(shared): State<Arc<Shared>>,
     public: Option<Extension<Public>>,
 ) -> Result<Json<Vec<Batch>>, Problem> {
-    let batches = ask(shared, Store::batches).await?;
-    Ok(Json(batches.into_iter().map(|batch| Batch::new(batch, public.is_some())).collect()))
+    let batches = ask_for(shared.clone(), public.is_some(), Store::batches).await?;
+    Ok(Json(batches.into_iter().map(|batch| Batch::new(&shared, batch, public.is_some())).collect()))
 }
 
 /// A batch with its last proof.
@@ -299,7 +328,8 @@ pub(crate) async fn batch(
     public: Option<Extension<Public>>,
     Path(name): Path<String>,
 ) -> Result<Json<Batch>, Problem> {
-    ask(shared, move |store| store.batch(&name)).await.map(|batch| Json(Batch::new(batch, public.is_some())))
+    let batch = ask_for(shared.clone(), public.is_some(), move |store| store.batch(&name)).await?;
+    Ok(Json(Batch::new(&shared, batch, public.is_some())))
 }
 
 /// The positions in a batch.
@@ -322,7 +352,8 @@ pub(crate) async fn members(
 ///
 /// Without an epoch, this is the last finished proof. During a refresh it is of an earlier epoch than the current one;
 /// the headers name it. With an epoch, it is the proof of that epoch, as long as the proof is kept and the members are
-/// the same.
+/// the same. Proofs of the backend `native` contain the values of rows, and proofs of applications their output: these
+/// proofs always need a token.
 #[utoipa::path(get, path = "/v1/batches/{name}/proof", tag = "proofs", security(("bearer" = [])),
     params(
         ("name" = String, Path, description = "Name of the batch"),
@@ -336,16 +367,25 @@ pub(crate) async fn members(
             ("etag" = String, description = "Changes with the statement"),
         )),
         (status = 304, description = "The caller has it"),
+        (status = 401, description = "No valid token, and the proof has values or an output", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "No such batch, epoch or proof", body = Problem, content_type = "application/problem+json"),
     ))]
 pub(crate) async fn proof(
     State(shared): State<Arc<Shared>>,
+    public: Option<Extension<Public>>,
     Path(name): Path<String>,
     asked: Asked,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
-    let file = ask(shared, move |store| store.proof_at(&name, epoch)).await?;
+    let is_public = public.is_some();
+    let file = ask_for(shared, is_public, move |store| {
+        if is_public && shows_cells(&store.batch(&name)?.backend.choice) {
+            return Ok(None);
+        }
+        store.proof_at(&name, epoch).map(Some)
+    });
+    let file = file.await?.ok_or_else(Problem::unauthorized)?;
     let etag = format!("\"{}\"", file.key);
     let known = is_known(&headers, &etag);
     let about = [(header::ETAG, etag), (EPOCH, file.epoch.to_string()), (COMMITMENT, file.commitment.to_string())];
@@ -354,6 +394,12 @@ pub(crate) async fn proof(
     } else {
         (about, octets(file.bytes)).into_response()
     })
+}
+
+/// True if the proof files of a backend contain cells: the values of all members, or the output of an application, such
+/// as a minimum.
+fn shows_cells(choice: &BackendChoice) -> bool {
+    choice.app.is_some() || !choice.name.parse().is_ok_and(Backend::is_succinct)
 }
 
 /// The opening of a slot, as the file that `evergrove verify` takes: value and Merkle path.
@@ -402,9 +448,13 @@ pub(crate) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
         (status = 200, description = "The key file, 10 to 20 MB", content_type = "application/octet-stream", body = Vec<u8>),
         (status = 404, description = "No such batch, or its proofs have no key that verifiers know", body = Problem, content_type = "application/problem+json"),
     ))]
-pub(crate) async fn key(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn key(
+    State(shared): State<Arc<Shared>>,
+    public: Option<Extension<Public>>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
     let batch = name.clone();
-    let backend = ask(shared.clone(), move |store| Ok(store.batch(&batch)?.backend)).await?;
+    let backend = ask_for(shared.clone(), public.is_some(), move |store| Ok(store.batch(&batch)?.backend)).await?;
     let missing = || {
         let detail = format!("the proofs of batch {name:?} have no key file: their backend is {}", backend.choice.name);
         Problem::not_found(detail)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Public;
-use super::read::ask;
+use super::read::{ask, place};
 use crate::problem::Problem;
 use crate::runs::ProofState;
 use crate::service::Shared;
@@ -102,12 +102,13 @@ pub(crate) async fn tree(
     asked: Asked,
 ) -> Result<Json<Tree>, Problem> {
     let Query(Known { structure }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
+    let place = place(&shared, public.is_some()).await?;
     // The turn to build comes before the turn to read the store, so callers that wait for a tree block no readers. A
     // tree is finished and kept even if its caller disconnects.
     let turn = shared.builder.clone().acquire_owned().await.map_err(|_| Problem::store())?;
     let asking = shared.clone();
     let (name, tree) = ask(shared.clone(), move |store| {
-        let _turn = &turn;
+        let _turns = (&place, &turn);
         // Each plan and each end of a run changes `turns`. The tree must then read again which proofs are stored.
         let turns = asking.runs().turns(&name);
         let epoch = store.epoch()?.number;

@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use evergrove::commit::BackendChoice;
-use evergrove::commit::NativeBackend;
 use evergrove::commit::schema::{Row, Schema};
+use evergrove::commit::{
+    BackendChoice, BackendError, BackendSpec, NativeBackend, NodeProof, RecursionBackend, Witness,
+};
 use evergrove::jobs::local::LocalEngine;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::jobs::{Cancel, Engine, Observer, Report, Results, RunError, Runner, TaskGraph};
-use evergrove::proof::{BackendId, Commitment, HeightClass, Opening, Policy, Profile};
+use evergrove::primitives::Goldilocks;
+use evergrove::proof::{AppSpec, BackendId, Commitment, HeightClass, Opening, Policy, Profile, Scheme};
 use evergrove::store::{Backends, DatabaseFile, Error, Options, Prover, Store};
 use evergrove_serve::{Config, Parts, ServeError, Shutdown, Summary, serve};
 use evergrove_testkit::faults::{Disk, DiskFile};
@@ -72,13 +74,47 @@ impl Engine for Gate {
     }
 }
 
-/// Native backends with small buckets.
+/// Native backends with small buckets, and the same backends under the name of a succinct one.
 pub(crate) fn backends() -> Backends {
     let mut backends = Backends::new();
     for class in HeightClass::ALL {
-        backends.add(Arc::new(NativeBackend::new(Profile::Paper, class).with_capacity(4)));
+        let native = NativeBackend::new(Profile::Paper, class).with_capacity(4);
+        for choice in succinct() {
+            let spec = BackendSpec { choice, ..native.spec().clone() };
+            backends.add(Arc::new(Succinct { native: native.clone(), spec }));
+        }
+        backends.add(Arc::new(native));
     }
     backends
+}
+
+/// The succinct backends of [`backends`]: one for rows, and one with an application.
+pub(crate) fn succinct() -> [BackendChoice; 2] {
+    let app = AppSpec { name: "count".into(), parameters: Vec::new() };
+    let choice = BackendChoice::new(evergrove::Backend::Grove.name(), Profile::Paper);
+    [choice.clone(), choice.with_app(Scheme::Selected, app)]
+}
+
+/// The native backend under another name. The output of its application is always the same.
+struct Succinct {
+    native: NativeBackend,
+    spec: BackendSpec,
+}
+
+impl RecursionBackend for Succinct {
+    fn spec(&self) -> &BackendSpec {
+        &self.spec
+    }
+
+    fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
+        let made = self.native.prove(witness, children)?;
+        let output = self.spec.choice.app.iter().map(|_| Goldilocks::ONE).collect();
+        Ok(NodeProof { output, ..made })
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.native.verify(proof)
+    }
 }
 
 fn row(x: u64) -> Row {
@@ -112,9 +148,9 @@ fn filled(dir: &Path, options: &Options) -> Store {
 #[derive(Debug)]
 struct OnDisk(DiskFile, Hold);
 
-/// Holds up the reads of a file.
+/// Holds up the reads of a file, and lets a write or sync find no room.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hold(Arc<(AtomicBool, AtomicUsize)>);
+pub(crate) struct Hold(Arc<(AtomicBool, AtomicUsize, AtomicUsize)>);
 
 impl Hold {
     pub(crate) fn set(&self, held: bool) {
@@ -124,6 +160,23 @@ impl Hold {
     /// Number of reads that wait.
     pub(crate) fn waiting(&self) -> usize {
         self.0.1.load(Ordering::SeqCst)
+    }
+
+    /// Lets `operations` more writes and syncs succeed, and the one after them fail.
+    pub(crate) fn fail_after(&self, operations: usize) {
+        self.0.2.store(operations + 1, Ordering::SeqCst);
+    }
+
+    /// True once that one has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.2.load(Ordering::SeqCst) == 0
+    }
+
+    fn write(&self) -> io::Result<()> {
+        match self.0.2.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
+            Ok(1) => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
     }
 
     fn pass(&self) {
@@ -147,9 +200,11 @@ impl DatabaseFile for OnDisk {
         self.0.set_len(len)
     }
     fn sync_data(&self) -> io::Result<()> {
+        self.1.write()?;
         self.0.sync_data()
     }
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.1.write()?;
         self.0.write(offset, data)
     }
 }

@@ -3,13 +3,15 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
+use evergrove::jobs::local::LocalEngine;
+use evergrove::store::{Prover, Store};
 use evergrove_serve::{Config, KeyFiles, Token, Tokens};
 use evergrove_testkit::http::Client;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use crate::common::{Gate, TOKEN, World, set};
+use crate::common::{Gate, TOKEN, World, backends, set, succinct};
 
 const READER: &str = "reader-0123456789abcdef";
 /// Greatest compressed size of the page's files together, in bytes. The verifier's module has a limit of its own.
@@ -65,21 +67,44 @@ fn the_page_is_in_the_program_and_needs_no_token() {
 
 #[test]
 fn public_reading_opens_commitments_and_proofs_and_nothing_else() {
+    // Proofs of `b` contain the values of all members. Add a batch with succinct proofs, and one whose proofs contain
+    // an output.
+    let world = World::start(Config::default(), Gate::open());
+    let dir = world.dir.clone();
+    world.stop();
+    let store = Store::open(dir.path()).expect("opens");
+    let (backends, engine) = (backends(), LocalEngine::new(2));
+    let prover = Prover::new(&store, &backends, &engine);
+    for (name, choice) in ["succinct", "with-output"].into_iter().zip(succinct()) {
+        prover.define(name, &[1, 2, 6, 30, 31, 32], &choice).expect("a new batch");
+        prover.prove(name).expect("proves");
+    }
+    drop(store);
     let open = [
         "/v1/status",
         "/v1/epochs",
         "/v1/epochs/1",
         "/v1/batches",
         "/v1/batches/b",
-        "/v1/batches/b/proof",
+        "/v1/batches/succinct/proof",
+        "/v1/batches/succinct/proof?epoch=1",
         "/v1/batches/b/key",
         "/v1/batches/b/tree",
     ];
-    let closed = ["/v1/batches/b/members", "/v1/openings/3", "/v1/epochs/1/changes", "/v1/changes/x"];
+    let closed = [
+        "/v1/batches/b/members",
+        "/v1/openings/3",
+        "/v1/epochs/1/changes",
+        "/v1/changes/x",
+        "/v1/batches/b/proof",
+        "/v1/batches/b/proof?epoch=1",
+        "/v1/batches/with-output/proof",
+        "/v1/batches/with-output/proof?epoch=1",
+    ];
     let key_files = Some(KeyFiles::new(|spec| Ok(Some(spec.choice.name.clone().into_bytes()))));
     for public_read in [false, true] {
         let config = Config { tokens: tokens(), public_read, key_files: key_files.clone(), ..Config::default() };
-        let world = World::start(config, Gate::open());
+        let world = World::in_dir(dir.clone(), config, Gate::open());
         let reader = world.client.with_token(READER);
         let status = |client: &Client, path: &str, headers: &[(&str, &str)]| {
             client.send("GET", path, headers, b"").expect("an answer").status
@@ -105,6 +130,12 @@ fn public_reading_opens_commitments_and_proofs_and_nothing_else() {
         for path in closed {
             assert_eq!(status(&world.client, path, &[]), 401, "{path}");
             assert_ne!(status(&reader, path, &[]), 401, "{path}");
+        }
+        for path in closed.iter().filter(|path| path.contains("/proof")) {
+            let known = [("if-none-match", reader.get(path).header("etag").to_owned())];
+            let known = known.each_ref().map(|(name, etag)| (*name, etag.as_str()));
+            assert_eq!(status(&world.client, path, &known), 401, "{path}");
+            assert_eq!(status(&reader, path, &known), 304, "{path}");
         }
         assert_eq!(world.client.post("/v1/changes", &set(3, 1)).status, 401);
         assert_eq!(world.client.post("/v1/status", "").status, 405);

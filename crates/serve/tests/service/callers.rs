@@ -163,6 +163,56 @@ fn questions_of_callers_who_are_gone_keep_their_turns() {
 }
 
 #[test]
+fn callers_without_a_token_leave_turns_to_others() {
+    let (disk, hold) = (Disk::new(), Hold::default());
+    let tokens = Some(Tokens::parse(&format!("read {TOKEN}")).unwrap());
+    let world = World::on(&disk, &hold, Config { tokens, public_read: true, ..Config::default() }, Gate::open());
+    let reader = world.client.with_token(TOKEN);
+    // The service looks at its batches when it starts, and reads nothing by itself after that.
+    thread::sleep(Duration::from_secs(1));
+    let start = Instant::now();
+    let wait = |questions: usize| {
+        while hold.waiting() < questions {
+            assert!(start.elapsed() < Duration::from_secs(30), "{} questions", hold.waiting());
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(500));
+        assert_eq!(hold.waiting(), questions);
+    };
+    hold.set(true);
+    let paths = [
+        "status",
+        "epochs",
+        "epochs/1",
+        "batches",
+        "batches/b",
+        "batches/b/proof?epoch=1",
+        "batches/b/key",
+        "batches/b/tree",
+    ];
+    let ask = |client: &Client, path: &str| client.open("GET", &format!("/v1/{path}"), &[], b"").expect("sent");
+    let public: Vec<_> = paths.iter().cycle().take(32).map(|path| ask(&world.client, path)).collect();
+    wait(4);
+    let mut others = ["status", "openings/3"].map(|path| ask(&reader, path));
+    wait(6);
+    hold.set(false);
+    for caller in &mut others {
+        assert_eq!(head(caller).expect("an answer").0, 200);
+    }
+    for (mut caller, path) in public.into_iter().zip(paths.iter().cycle()) {
+        let expected = if path.contains("proof") {
+            401
+        } else if path.contains("key") {
+            404
+        } else {
+            200
+        };
+        assert_eq!(head(&mut caller).expect("an answer").0, expected, "{path}");
+    }
+    world.stop();
+}
+
+#[test]
 fn heads_are_taken_up_to_their_limits() {
     let world = World::start(Config::default(), Gate::open());
     let ask = |headers: &[(String, String)]| {

@@ -197,6 +197,20 @@ impl Store {
         }
     }
 
+    /// The names in the table of members that have no record.
+    pub(crate) fn members_without_record(&self) -> Result<Vec<String>, Error> {
+        let read = self.begin_read()?;
+        let batches = read.open_table(BATCHES)?;
+        let mut without = Vec::new();
+        for entry in read.open_table(MEMBERS)?.entries()? {
+            let (name, _) = entry?;
+            if batches.get(&name)?.is_none() {
+                without.push(name);
+            }
+        }
+        Ok(without)
+    }
+
     /// The records of all batches, by name.
     pub(crate) fn records(&self) -> Result<Vec<(String, BatchRecord)>, Error> {
         let batches = self.begin_read()?.open_table(BATCHES)?;

@@ -53,9 +53,9 @@ impl Store {
     }
 }
 
-/// The directory in which a store is being built. The builder must keep its database open until the store is in its
-/// place. Otherwise, another process considers the site abandoned and removes it. Dropping a site deletes it with its
-/// content, and those directories made for it that are empty.
+/// The directory in which a store is being built. Only its owner can enter it. The builder must keep its database open
+/// until the store is in its place. Otherwise, another process considers the site abandoned and removes it. Dropping a
+/// site deletes it with its content, and those directories made for it that are empty.
 pub(super) struct Site {
     site: PathBuf,
     /// Directories that were made for it, innermost first.
@@ -111,7 +111,7 @@ impl Site {
         let mut site = tempfile::Builder::new();
         let prefix = format!("{CREATING}{}-", std::process::id());
         site.prefix(&prefix).suffix(suffix).disable_cleanup(true);
-        let site = site.make_in(dir, |site| fs::create_dir(site)).map_err(Error::io(dir))?;
+        let site = site.make_in(dir, make_private).map_err(Error::io(dir))?;
         Ok(Self { site: site.path().to_owned(), made })
     }
 
@@ -135,11 +135,14 @@ impl Site {
         self.sync(dir)
     }
 
-    /// Takes the place of the directory that it was made beside, with all its content, in one step.
+    /// Takes the place of the directory that it was made beside, with all its content, in one step. If that directory
+    /// exists, the site first gets its rights, and its owner and group as far as this process may set them. Otherwise
+    /// only the owner can enter the store.
     ///
     /// # Errors
     /// [`Error::Restored`] after that step, other errors before it.
     pub(super) fn become_dir(self, dir: &Path) -> Result<(), Error> {
+        take_rights(&self.site, dir)?;
         // Fails if the directory is no longer empty.
         fs::rename(&self.site, dir).map_err(Error::io(dir))?;
         self.sync(parent(dir)).map_err(Error::restored(dir))
@@ -150,6 +153,33 @@ impl Site {
         sync(dir)?;
         self.made.iter().try_for_each(|made| sync(parent(made)))
     }
+}
+
+/// Makes a directory that only its owner can enter.
+fn make_private(dir: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Gives `dir` the rights of the directory `of` if that exists, and its owner and group as far as this process may set
+/// them.
+fn take_rights(dir: &Path, of: &Path) -> Result<(), Error> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+        let Ok(wanted) = fs::metadata(of) else { return Ok(()) };
+        // Only root may change the owner. Others may set a group that they are in.
+        let _ = chown(dir, Some(wanted.uid()), Some(wanted.gid())).or_else(|_| chown(dir, None, Some(wanted.gid())));
+        let has_group = fs::metadata(dir).map_err(Error::io(dir))?.gid() == wanted.gid();
+        // The old rights did not admit another group.
+        let mode = wanted.mode() & if has_group { 0o7777 } else { 0o7707 };
+        fs::set_permissions(dir, fs::Permissions::from_mode(mode)).map_err(Error::io(dir))?;
+    }
+    #[cfg(not(unix))]
+    let _ = (dir, of);
+    Ok(())
 }
 
 /// Makes the names in a directory survive a crash.

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use evergrove_verifier::wire::{DecodeError, Reader, Records, Writer};
 
-use super::layout::{Epoch, REQUESTS};
+use super::database::AnyTable;
+use super::layout::{Epoch, REQUESTS, REQUESTS_OF};
 use super::{Store, WriteView};
 use crate::Error;
 
@@ -79,9 +80,38 @@ impl Store {
         bytes.map(|b| Outcome::decode(&b).map_err(|e| self.corrupt_request(key, &e))).transpose()
     }
 
-    fn corrupt_request(&self, key: &str, e: &DecodeError) -> Error {
-        Error::corrupt(self.dir(), format!("outcome of request {key:?}: {e}"))
+    /// A description of each entry in the tables of requests that cannot be read.
+    pub(crate) fn check_requests(&self) -> Result<Vec<String>, Error> {
+        let (read, mut wrong) = (self.begin_read()?, Vec::new());
+        if let Some(requests) = read.open_table_if_any(REQUESTS)? {
+            for entry in requests.entries()? {
+                let (key, bytes) = entry?;
+                wrong.extend(Outcome::decode(&bytes).err().map(|e| corrupt(&key, &e)));
+            }
+        }
+        if let Some(requests_of) = read.open_table_if_any(REQUESTS_OF)? {
+            for entry in requests_of.entries()? {
+                let (epoch, bytes) = entry?;
+                if decode_keys(&bytes).is_none() {
+                    wrong.push(corrupt_keys(epoch));
+                }
+            }
+        }
+        Ok(wrong)
     }
+
+    fn corrupt_request(&self, key: &str, e: &DecodeError) -> Error {
+        Error::corrupt(self.dir(), corrupt(key, e))
+    }
+}
+
+fn corrupt(key: &str, e: &DecodeError) -> String {
+    format!("table {:?}: the outcome of request {key:?}: {e}", REQUESTS.title())
+}
+
+/// A description of an entry of [`REQUESTS_OF`] that [`decode_keys`] cannot read.
+pub(super) fn corrupt_keys(epoch: u64) -> String {
+    format!("table {:?}: the keys of the requests of epoch {epoch} are no list", REQUESTS_OF.title())
 }
 
 /// Records requests as part of an epoch, and forgets old requests.

@@ -292,8 +292,8 @@ impl Store {
     ///
     /// The store is built beside `dir` and takes its place in one step. Before that, the whole backup is read, each
     /// checksum must be right, and the store must have the epoch and the commitment that the backup names. With
-    /// `check`, the records of batches are read too, and every epoch's root and every row, value and node of the
-    /// current epoch are computed again, as by [`Store::copy_to`]: about 2 permutations per filled slot.
+    /// `check`, batches, their members and requests are read too, and every epoch's root and every row, value and node
+    /// of the current epoch are computed again, as by [`Store::copy_to`]: about 2 permutations per filled slot.
     ///
     /// # Errors
     /// [`Error::Backup`], [`Error::Exists`], [`Error::NotEmpty`], [`Error::Io`]; [`Error::Corrupt`] if the store was
@@ -347,6 +347,7 @@ impl Store {
             return Err(BackupError::Content(what).into());
         }
         if check {
+            // Fails if a record names an unknown profile or class.
             store.batches()?;
             if let Some(what) = store.check_content()? {
                 return Err(Error::corrupt(dir, what));

@@ -14,7 +14,7 @@ use super::layout::{
     BATCHES, BatchRecord, EPOCHS, Epoch, FORMAT, MEMBERS, META, PAGES, REQUESTS, REQUESTS_OF, SLOTS, decode_members,
     encode_members, meta,
 };
-use super::requests::decode_keys;
+use super::requests::{corrupt_keys, decode_keys};
 use super::v1;
 use super::view::{
     PageKey, SlotKey, context, decode_page, join_slot, latest_page, latest_slot, read_value, split_slot,
@@ -114,16 +114,16 @@ impl<'t> WriteView<'t> {
     }
 
     /// Forgets the requests of epochs before a time. If there are more than `most`, also forgets those of the oldest
-    /// epochs.
+    /// epochs. Keeps entries that cannot be read: they must not stop commits, and `doctor` finds them.
     pub(crate) fn forget_requests(&mut self, before: Duration, most: u64) -> Result<(), Error> {
         let mut count = self.count_requests(|n| n)?;
         let mut old = Vec::new();
         for entry in self.requests_of.entries()? {
             let (epoch, bytes) = entry?;
-            let decoded = decode_keys(&bytes);
-            let (time, keys) = decoded.ok_or_else(|| {
-                Error::corrupt(&self.dir, format!("the keys of the requests of epoch {epoch} are no list"))
-            })?;
+            let Some((time, keys)) = decode_keys(&bytes) else {
+                tracing::error!("the store is damaged: {}", corrupt_keys(epoch));
+                continue;
+            };
             if time >= before && count <= most {
                 break;
             }

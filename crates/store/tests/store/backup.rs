@@ -11,9 +11,10 @@ use crate::common::{choice, create, lenient, native, on, row, set, verify_batch,
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::Key;
 use evergrove_jobs::objects::Objects;
-use evergrove_store::{BackupError, BackupReader, Changes, Error, ErrorClass, Request, Store};
+use evergrove_store::{BackupError, BackupReader, Changes, Error, ErrorClass, Repair, Request, Store};
 use evergrove_testkit::faults::{Disk, FaultyObjects};
 use evergrove_verifier::Profile;
+use redb::{Database, TableDefinition, WriteTransaction};
 
 const ROWS: u64 = 600;
 
@@ -302,6 +303,41 @@ fn a_restored_store_is_locked_until_it_is_in_its_place() {
     assert_same(&store, &Store::open(&dir.path().join("r")).expect("opens"), 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_restored_store_lets_in_nobody_who_was_not_let_in() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let dir = tempfile::tempdir().expect("a directory");
+    let backup = bytes(&create(&dir.path().join("s"), None, 0..9));
+    for wanted in [None, Some(0o700), Some(0o750), Some(0o2770), Some(0o755)] {
+        let place = dir.path().join(format!("r{}", wanted.unwrap_or(0)));
+        let before = wanted.map(|mode| {
+            std::fs::create_dir(&place).expect("a directory");
+            std::fs::set_permissions(&place, std::fs::Permissions::from_mode(mode)).expect("rights");
+            std::fs::metadata(&place).expect("is there")
+        });
+        // Nor while it is made.
+        let parent = dir.path();
+        let mut looked = 0;
+        let mut look = |_: u64| {
+            let sites = std::fs::read_dir(parent).expect("reads").map(|entry| entry.expect("an entry"));
+            for site in sites.filter(|entry| entry.file_name().to_string_lossy().starts_with(".evergrove-new-")) {
+                assert_eq!(site.metadata().expect("is there").mode() & 0o777, 0o700);
+                looked += 1;
+            }
+        };
+        let reader = BackupReader::new(&backup[..]).expect("begins");
+        drop(Store::restore(reader, &place, true, &mut look).expect("restores"));
+        assert!(looked > 0);
+        let after = std::fs::metadata(&place).expect("is there");
+        assert_eq!(after.mode() & 0o7777, wanted.unwrap_or(0o700), "{wanted:?}");
+        if let Some(before) = before {
+            assert_ne!(after.ino(), before.ino(), "it was replaced");
+            assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+        }
+    }
+}
+
 #[test]
 fn a_link_to_an_empty_directory_stays() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -313,6 +349,61 @@ fn a_link_to_an_empty_directory_stays() {
     assert!(place.join("evergrove.redb").exists());
     assert_eq!(restored.dir(), place.canonicalize().expect("a path"));
     restored.apply(&keyed(1)).expect("commits");
+}
+
+#[test]
+fn a_store_with_entries_that_cannot_be_read_is_not_restored() {
+    /// What is found, and what spoils the entry.
+    type Spoil<'a> = (&'a str, &'a dyn Fn(&WriteTransaction));
+    let text = TableDefinition::<&str, &[u8]>::new;
+    let spoils: [Spoil<'_>; 4] = [
+        ("table \"requests\": the outcome of request \"request-1\": ", &|write| {
+            write.open_table(text("requests")).expect("a table").insert("request-1", &b"x"[..]).expect("writes");
+        }),
+        ("table \"request-keys\": the keys of the requests of epoch 2 are no list", &|write| {
+            let table = TableDefinition::<u64, &[u8]>::new("request-keys");
+            write.open_table(table).expect("a table").insert(2, &b"x"[..]).expect("writes");
+        }),
+        ("the members of batch \"b\" are no list of indices", &|write| {
+            write.open_table(text("members")).expect("a table").insert("b", &b"x"[..]).expect("writes");
+        }),
+        ("table \"members\": there is no batch \"other\"", &|write| {
+            write.open_table(text("members")).expect("a table").insert("other", &b"x"[..]).expect("writes");
+        }),
+    ];
+    for (n, (says, spoil)) in spoils.into_iter().enumerate() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (place, target) = (dir.path().join("s"), dir.path().join("r"));
+        let store = create(&place, None, 0..ROWS);
+        prove(&store);
+        store.apply(&keyed(1)).expect("commits");
+        drop(store);
+        let database = Database::open(place.join("evergrove.redb")).expect("opens");
+        let write = database.begin_write().expect("begins");
+        spoil(&write);
+        write.commit().expect("commits");
+        drop(database);
+
+        let mut store = Store::open(&place).expect("opens");
+        let backup = bytes(&store);
+        let error = restore(&backup, &target).expect_err(says);
+        assert!(matches!(&error, Error::Corrupt { what, .. } if what.contains(says)), "{says}: {error}");
+        assert!(!target.exists());
+        let reader = BackupReader::new(&backup[..]).expect("begins");
+        drop(Store::restore(reader, &target, false, &mut |_| ()).expect("restores as it was"));
+        let report = store.doctor(&native(4)).expect("looks");
+        let found = report.findings.iter().any(|f| f.what.contains(says) && f.repair == Repair::Restore);
+        assert!(found, "{says}: {:?}", report.findings);
+        // Requests with other keys are made.
+        if n < 2 {
+            assert_eq!(
+                store.request("request-1").map_err(|e| e.to_string().contains(says)).err(),
+                [Some(true), None][n]
+            );
+            store.apply(&keyed(2)).expect("commits");
+            assert!(store.request("request-2").expect("reads").is_some());
+        }
+    }
 }
 
 /// The content of a backup, without its blocks.
