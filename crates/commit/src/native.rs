@@ -321,7 +321,7 @@ fn climb(digest: Digest, position: u64, from: u8, siblings: &[Digest]) -> Digest
 fn check_child(kind: NodeKind) -> Result<(), String> {
     match kind {
         NodeKind::Bucket | NodeKind::Merge => Ok(()),
-        NodeKind::Wrap => Err("a wrap can not be a child".into()),
+        NodeKind::Wrap => Err("a wrap cannot be a child".into()),
     }
 }
 

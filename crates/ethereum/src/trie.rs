@@ -94,7 +94,7 @@ pub enum TrieError {
     },
     /// A change would make an embedded branch in a trie of hashed keys, which no lookup accepts.
     #[error(
-        "a branch of {length} bytes at prefix 0x{prefix}: in a trie of hashed keys only leaves are that short, so these keys are no hashes"
+        "a branch of {length} bytes at prefix 0x{prefix}: in a trie of hashed keys only leaves are that short, so these keys are not hashes"
     )]
     ShortBranch {
         /// Bytes of the branch.

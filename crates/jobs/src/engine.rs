@@ -19,7 +19,7 @@ pub trait Runner: Sync {
     /// # Errors
     /// The default implementation returns a permanent error: such work cannot leave its process.
     fn payload(&self, _id: TaskId, task: &Task) -> Result<Vec<u8>, TaskFailure> {
-        Err(TaskFailure::permanent(format!("the work of {} {} can not leave its process", task.kind, task.key)))
+        Err(TaskFailure::permanent(format!("the work of {} {} cannot leave its process", task.kind, task.key)))
     }
 
     /// Accepts `bytes`, which another process made, as the result of `task`. The default implementation accepts all

@@ -98,7 +98,7 @@ impl Metrics {
         registry.register_with_unit("task", help, Unit::Seconds, made.seconds.clone());
         let help = "Size of the results that were stored, by kind";
         registry.register_with_unit("results", help, Unit::Bytes, made.bytes.clone());
-        registry.register("queue_up", "1 while the queue answers, else 0", made.up.clone());
+        registry.register("queue_up", "1 while the queue answers, otherwise 0", made.up.clone());
         registry.register("queue_tasks", "Tasks in the queue, by state", made.queue.clone());
         registry.register("queue_workers", "Workers that share the queue", made.workers.clone());
         made

@@ -138,19 +138,18 @@ impl Objects {
         let parsed = Url::parse(url)
             .map_err(|e| invalid(format!("{e}: give a URL such as file:///DIR or s3://BUCKET/PREFIX").into()))?;
         if !SCHEMES.contains(&parsed.scheme()) {
-            return Err(invalid("its scheme is none of file, memory, s3, gs and az".into()));
+            return Err(invalid("its scheme is not file, memory, s3, gs or az".into()));
         }
         // URLs of Azure have the account in the place of the user.
         let user =
             !parsed.username().is_empty() && !matches!(parsed.scheme(), "az" | "azure" | "adl" | "abfs" | "abfss");
         if user || parsed.password().is_some() || parsed.query().is_some() || parsed.fragment().is_some() {
-            return Err(invalid(
-                "credentials and settings do not belong into a URL: give them in the environment".into(),
-            ));
+            return Err(invalid("a URL may not hold credentials or settings: give them in the environment".into()));
         }
         match parsed.scheme() {
             "file" => {
-                let place = parsed.to_file_path().map_err(|()| invalid("this is no path of a directory".into()))?;
+                let place =
+                    parsed.to_file_path().map_err(|()| invalid("this is not the path of a directory".into()))?;
                 Ok(Self::at_hand(Arc::new(directory(&place)?), place).with_retries(RETRIES[0]))
             }
             "memory" => Ok(Self::at_hand(Arc::new(InMemory::new()), url.into())),
@@ -208,7 +207,7 @@ impl Objects {
         let path = self.path(key);
         let read = self.persist(async || {
             let end = offset.checked_add(length).filter(|_| length <= LARGEST).ok_or_else(|| {
-                let what = format!("{length} bytes from {offset} on are no part of an object");
+                let what = format!("{length} bytes from {offset} are not part of an object");
                 object_store::Error::NotSupported { source: what.into() }
             })?;
             if length == 0 {

@@ -56,7 +56,7 @@ pub enum PlotError {
         value: f64,
     },
     /// The font that comes with the program.
-    #[error("the embedded font can not be read")]
+    #[error("the embedded font cannot be read")]
     Font,
     /// A file can not be written, or not drawn.
     #[error("{}: {source}", path.display())]

@@ -179,7 +179,7 @@ impl Plonky2Backend {
     /// Verifies the proof of a child: a merge of an invalid proof would fail late and without a reason.
     fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
         if child.kind == NodeKind::Wrap {
-            return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
+            return Err(BackendError::Witness("a wrapped proof cannot be a child".into()));
         }
         self.verifier.verified(child)
     }

@@ -190,7 +190,7 @@ impl Plonky2Verifier {
     /// C, d, h, base; then the pinned merge key for bucket and merge.
     fn public_inputs(&self, kind: NodeKind, st: &Statement) -> Result<Vec<F>, BackendError> {
         let base = Goldilocks::from_canonical(st.base)
-            .map_err(|_| BackendError::Rejected(format!("base {} is no position", st.base)))?;
+            .map_err(|_| BackendError::Rejected(format!("base {} is not a position", st.base)))?;
         let mut out = Vec::with_capacity(crate::circuit::NODE_PUBLIC_INPUTS);
         out.extend(to_hash(&st.root).elements);
         out.extend(to_hash(&st.canonical).elements);

@@ -427,7 +427,7 @@ impl Epochs {
             }
             Err(e) => {
                 if shared.is_aborting() {
-                    tracing::info!("stopped: the next start goes on from the proofs that are made");
+                    tracing::info!("stopped: the next start continues with the proofs that exist");
                     return Err(e.to_string());
                 }
                 if e.is_full() {

@@ -88,7 +88,7 @@ impl ServiceMetrics {
         r.register("epochs", "Epochs committed since the start", made.epochs.clone());
         r.register(
             "proven_epoch",
-            "The last epoch at which a batch was proven, 0 of one that never was",
+            "The last epoch at which a batch was proven, 0 for one that was never proven",
             made.proven.clone(),
         );
         r.register("changes", "Changes committed, by kind", made.changes.clone());

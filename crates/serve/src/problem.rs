@@ -81,7 +81,7 @@ impl Problem {
     }
 
     pub(crate) fn refused(detail: impl Into<String>) -> Self {
-        let title = "The changes can not be made";
+        let title = "The changes cannot be made";
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", title, detail)
     }
 

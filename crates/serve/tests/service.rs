@@ -179,7 +179,7 @@ fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
     assert_eq!(world.json("GET", "/v1/status", "", 200)["epoch"], 2);
     assert_eq!(world.client.get("/v1/batches/b/proof").header("evergrove-epoch"), "1");
     world.gate.set(true);
-    assert_eq!(bad.join().unwrap().status, 422, "one that can not be made does not spoil the others");
+    assert_eq!(bad.join().unwrap().status, 422, "one that cannot be made does not spoil the others");
     let good = good.join().unwrap();
     assert_eq!(good.status, 200, "{}", good.text());
     world.wait(|status| status["batches"][0]["fresh"] == true && status["epoch"] == 3);

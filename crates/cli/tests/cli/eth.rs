@@ -149,11 +149,11 @@ fn claims_are_proven_and_verified() {
     assert!(world.fails(1, &other).contains("another state root"));
     let proof = std::fs::read(world.path("state.proof")).unwrap();
     for (at, what) in [
-        (0, "it begins otherwise"),
+        (0, "it does not begin with the magic bytes"),
         (6, ""),
         (42, "the proof is refused"),
         (43, "it has no root"),
-        (44, "its roots are in no order of tags"),
+        (44, "the tags of its roots do not increase"),
         (50, "another state root"),
         (80, ""),
         (200, "the proof is refused"),

@@ -39,7 +39,7 @@ use crate::{Store, StoreError, Vector};
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
     /// The list of indices is empty.
-    #[error("the batch has no index: there is no proof of an empty batch, name at least one slot")]
+    #[error("the batch is empty: name at least one slot")]
     Empty,
     /// An index is repeated.
     #[error("index {0} is named twice: a batch is a set, name it once")]
@@ -53,7 +53,7 @@ pub enum BatchError {
         height: u8,
     },
     /// A slot of the batch holds no value.
-    #[error("slot {0} is empty and can not be in a batch: give it a value, or take it out of the batch first")]
+    #[error("slot {0} is empty and cannot be in a batch: give it a value, or remove it from the batch first")]
     EmptySlot(u64),
     /// A joining index is already in the batch.
     #[error("index {0} is in the batch already: leave it out of those that join")]

@@ -163,6 +163,6 @@ fn flag(r: &mut Reader<'_>) -> Result<bool, String> {
     match r.u8()? {
         0 => Ok(false),
         1 => Ok(true),
-        x => Err(format!("{x} is no flag")),
+        x => Err(format!("{x} is not a flag")),
     }
 }

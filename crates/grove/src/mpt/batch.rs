@@ -350,7 +350,7 @@ impl Batch {
             let [tag] = *take(rest)?;
             roots.push((tag_of(tag)?, *take(rest)?));
         }
-        let roots = Roots::new(roots).ok_or(format("its roots are in no order of tags"))?;
+        let roots = Roots::new(roots).ok_or(format("the tags of its roots do not increase"))?;
         let mut claims = Vec::new();
         for _ in 0..count(rest, CLAIMS_MAX)? {
             let [kind] = *take(rest)?;

@@ -239,7 +239,7 @@ impl<K: Extension> StateVerifier<K> {
     /// The reason for a refusal.
     pub fn verify(&self, kind: Kind, proof: &[u8], roots: &[(Tag, Hash, Digest)]) -> Result<(), String> {
         if roots.is_empty() || !roots.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err("roots in no order of tags".into());
+            return Err("the tags of the roots do not increase".into());
         }
         let lists = [list_of_roots(roots), Digest::ZERO];
         self.check(&NodeProof { kind, lists, bytes: proof.to_vec() })
@@ -513,7 +513,7 @@ impl StateProof {
         if matches!(bytes, [b'E', b'V', b'G', b'E', 1..=3, 0, ..]) {
             return Err(format("it has version 1, 2 or 3, of before proofs had several roots: prove again"));
         }
-        let rest = bytes.strip_prefix(MAGIC).ok_or(format("it begins otherwise"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or(format("it does not begin with the magic bytes"))?;
         let cut = || format("it is cut off");
         let (size, rest) = rest.split_first_chunk().ok_or_else(cut)?;
         let size = Size::from_bytes(size).ok_or(format("no circuit has this size"))?;
@@ -525,7 +525,7 @@ impl StateProof {
             let (&tag, behind) = rest.split_first().ok_or_else(cut)?;
             let known = Tag::ALL.into_iter().find(|own| *own as u8 == tag);
             let rises = |tag: &Tag| roots.last().is_none_or(|&(last, ..)| last < *tag);
-            let tag = known.filter(rises).ok_or(format("its roots are in no order of tags"))?;
+            let tag = known.filter(rises).ok_or(format("the tags of its roots do not increase"))?;
             let (root, behind) = behind.split_first_chunk::<32>().ok_or_else(cut)?;
             let (digest, behind) = behind.split_first_chunk().ok_or_else(cut)?;
             let digest = Digest::from_bytes(digest).map_err(|_| format("an element is not below p"))?;
@@ -544,7 +544,7 @@ impl StateProof {
     /// The reason for a refusal.
     pub fn verify(&self, roots: &Roots, digest: Option<Digest>) -> Result<SoundnessBits, StateProofError> {
         if !self.roots.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err(StateProofError::Format("its roots are in no order of tags"));
+            return Err(StateProofError::Format("the tags of its roots do not increase"));
         }
         for (tag, root, _) in &self.roots {
             match roots.get(*tag) {

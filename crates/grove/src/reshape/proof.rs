@@ -213,7 +213,7 @@ impl Reshape {
     /// If the bytes are not a proof.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReshapeError> {
         let format = ReshapeError::Format;
-        let rest = bytes.strip_prefix(MAGIC).ok_or(format("it begins otherwise"))?;
+        let rest = bytes.strip_prefix(MAGIC).ok_or(format("it does not begin with the magic bytes"))?;
         let cut = || format("it is cut off");
         let (address, rest) = rest.split_first_chunk().ok_or_else(cut)?;
         let (&decimals, rest) = rest.split_first().ok_or_else(cut)?;

@@ -692,7 +692,7 @@ fn proofs_hold_for_what_they_say_alone() {
     other[4] = 2;
     assert_eq!(
         Reshape::from_bytes(&other).unwrap_err().to_string(),
-        "not a proof about a contract's table: it begins otherwise"
+        "not a proof about a contract's table: it does not begin with the magic bytes"
     );
     assert!(matches!(Reshape::from_bytes(b"EVGE\x04\0"), Err(ReshapeError::Format(_))));
 }

@@ -108,7 +108,7 @@ fn begin<'scope, 'env>(
     tell: &mpsc::Sender<Message>,
 ) {
     let Some((_, _, id)) = parse_job(&handed.name).filter(|(_, _, id)| id.0 < run.graph.len()) else {
-        return handed.answer(Answer::Failed("this is no job of the run".into()));
+        return handed.answer(Answer::Failed("this is not a job of the run".into()));
     };
     if standing.is_stopping() {
         return handed.answer(Answer::Failed("the run has been stopped".into()));

@@ -339,8 +339,8 @@ fn away(e: ObjectsError) -> Failure {
 /// In memory are the payload and, one after the other, an existing result and the inputs that the payload asks for.
 fn perform(config: &WorkerConfig, work: &dyn Work, handed: &Handed) -> Result<Outcome, Failure> {
     let objects = &config.objects;
-    let unreadable = |what: &str| Failure::Final(format!("the job's data can not be read: {what}"));
-    let (run, ..) = parse_job(&handed.name).ok_or_else(|| unreadable("its name is none of a run"))?;
+    let unreadable = |what: &str| Failure::Final(format!("the job's data cannot be read: {what}"));
+    let (run, ..) = parse_job(&handed.name).ok_or_else(|| unreadable("its name is not that of a run's job"))?;
     let data = JobData::deserialize(&handed.data).map_err(|e| unreadable(&e.to_string()))?;
     let key = |text: &str| Key::parse(text).ok_or_else(|| unreadable("a key is not 64 hexadecimal digits"));
     let (own, hash, pack) = (key(&data.key)?, key(&data.payload)?, key(&data.pack)?);

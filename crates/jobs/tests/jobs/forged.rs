@@ -145,15 +145,15 @@ fn nothing_is_read_of_a_job_without_its_payload() {
     let job = data(&two, &[key(0), key(1)]);
     let length = two.len();
     for (n, (data, cause, retry)) in [
-        (with(job.clone(), "length", 1_u64 << 40), format!("{} bytes from 0 on are no part", 1_u64 << 40), true),
-        (with(job.clone(), "offset", u64::MAX), format!("{length} bytes from {} on are no part", u64::MAX), true),
-        (with(job.clone(), "length", -1), "the job's data can not be read".into(), false),
+        (with(job.clone(), "length", 1_u64 << 40), format!("{} bytes from 0 are not part", 1_u64 << 40), true),
+        (with(job.clone(), "offset", u64::MAX), format!("{length} bytes from {} are not part", u64::MAX), true),
+        (with(job.clone(), "length", -1), "the job's data cannot be read".into(), false),
         (with(job.clone(), "length", length - 1), format!("payload {} was not what its hash says", hash(&two)), false),
         (with(job.clone(), "pack", key(1).to_string()), format!("payloads {} are not in the", key(1)), false),
         (with(job.clone(), "key", "6"), "a key is not 64 hexadecimal digits".into(), false),
         (with(job.clone(), "inputs", vec!["x"; 5000]), "a key is not 64 hexadecimal digits".into(), false),
-        (with(job, "inputs", "x"), "the job's data can not be read".into(), false),
-        (Value::Null, "the job's data can not be read".into(), false),
+        (with(job, "inputs", "x"), "the job's data cannot be read".into(), false),
+        (Value::Null, "the job's data cannot be read".into(), false),
         (data(nonsense, &[key(9); 2]), "is not a payload of texts".into(), false),
     ]
     .into_iter()
@@ -170,6 +170,6 @@ fn the_text_of_a_failure_does_not_grow_with_what_it_quotes() {
     let Some(open) = Open::start() else { return };
     let ends = open.work(0, &[with(data(&payload(2), &[]), "length", "\u{fc}".repeat(1 << 20))]);
     let [Err((cause, false))] = &ends[..] else { panic!("expected a refusal, found {ends:?}") };
-    assert!(cause.starts_with("the job's data can not be read: invalid type: string \"\u{fc}"), "{cause}");
+    assert!(cause.starts_with("the job's data cannot be read: invalid type: string \"\u{fc}"), "{cause}");
     assert!((4090..=4096).contains(&cause.len()), "{} bytes", cause.len());
 }

@@ -36,7 +36,7 @@ fn refuses_unknown_and_duplicate_tasks() {
         priority: 0,
         deps: deps.iter().map(|d| TaskId(*d)).collect(),
     };
-    let itself = graph.add(task(0, &[0])).expect_err("a task can not need itself");
+    let itself = graph.add(task(0, &[0])).expect_err("a task cannot need itself");
     assert_eq!(itself, GraphError::UnknownTask { task: TaskId(0), dep: TaskId(0) });
     graph.add(task(0, &[])).expect("valid");
     assert!(matches!(graph.add(task(1, &[5])), Err(GraphError::UnknownTask { dep: TaskId(5), .. })));

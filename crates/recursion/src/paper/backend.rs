@@ -150,7 +150,7 @@ impl PaperBackend {
     /// Verifies the proof of a child: a level over an invalid proof would fail late and without a reason.
     fn child(&self, child: &NodeProof) -> Result<(PlonkyProof, &CircuitVerifier), BackendError> {
         if child.kind == NodeKind::Wrap {
-            return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
+            return Err(BackendError::Witness("a wrapped proof cannot be a child".into()));
         }
         let kind = self.kind(child.kind, &child.statement)?;
         Ok((kind.verified(child.kind, &child.bytes, public_inputs(&child.statement))?, kind))

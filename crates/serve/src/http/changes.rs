@@ -63,7 +63,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
     ),
     responses(
         (status = 200, description = "Committed", body = Committed),
-        (status = 400, description = "A line is no change", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "A line is not a change", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No valid token", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "A token for reading, or from a web page elsewhere where the service has no token", body = Problem, content_type = "application/problem+json"),
         (status = 408, description = "The request did not arrive in time", body = Problem, content_type = "application/problem+json"),

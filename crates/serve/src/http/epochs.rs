@@ -78,7 +78,7 @@ impl EpochView {
     ),
     responses(
         (status = 200, description = "The epochs", body = Vec<EpochView>),
-        (status = 400, description = "A parameter is no number", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "A parameter is not a number", body = Problem, content_type = "application/problem+json"),
     ))]
 pub(crate) async fn epochs(
     State(shared): State<Arc<Shared>>,

@@ -109,7 +109,7 @@ pub(crate) fn router(shared: Arc<Shared>, health: Health) -> Router {
         .merge(open)
         .route("/openapi.json", get(move || std::future::ready(Json(document.clone()))))
         .method_not_allowed_fallback(async || Problem::method())
-        .fallback(async || Problem::not_found("there is no such path: see /openapi.json"))
+        .fallback(async || Problem::not_found("this path does not exist: see /openapi.json"))
         .layer(from_fn(bound_head))
         .layer(from_fn_with_state(shared.clone(), count))
         .layer(from_fn_with_state(shared, note))

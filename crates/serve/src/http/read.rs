@@ -321,7 +321,7 @@ pub(crate) async fn batches(
     params(("name" = String, Path, description = "Its name")),
     responses(
         (status = 200, description = "The batch", body = Batch),
-        (status = 404, description = "There is no such batch", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "The batch does not exist", body = Problem, content_type = "application/problem+json"),
     ))]
 pub(crate) async fn batch(
     State(shared): State<Arc<Shared>>,
@@ -337,7 +337,7 @@ pub(crate) async fn batch(
     params(("name" = String, Path, description = "Its name")),
     responses(
         (status = 200, description = "Its members", body = Members),
-        (status = 404, description = "There is no such batch", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "The batch does not exist", body = Problem, content_type = "application/problem+json"),
     ))]
 pub(crate) async fn members(
     State(shared): State<Arc<Shared>>,

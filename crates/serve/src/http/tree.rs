@@ -93,7 +93,7 @@ type Asked = Result<Query<Known>, axum::extract::rejection::QueryRejection>;
     ),
     responses(
         (status = 200, description = "The tree", body = Tree),
-        (status = 404, description = "There is no such batch", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "The batch does not exist", body = Problem, content_type = "application/problem+json"),
     ))]
 pub(crate) async fn tree(
     State(shared): State<Arc<Shared>>,

@@ -92,11 +92,11 @@ impl ProofWork {
         }
         let (named, children) = (job.inputs.len(), payload.children.len());
         if named != children {
-            let what = format!("the job names {named} inputs, and its payload stands on {children} proofs");
+            let what = format!("the job names {named} inputs, and its payload needs {children} proofs");
             return Err(TaskFailure::permanent(what));
         }
         if !payload.children.iter().map(key).eq(job.inputs.iter().copied()) {
-            return Err(TaskFailure::permanent("the job's inputs are not the proofs that its payload stands on"));
+            return Err(TaskFailure::permanent("the job's inputs are not the proofs that its payload needs"));
         }
         let backend = self.backend(&payload).map_err(|reason| {
             let (id, capacity) = (payload.backend.id(), payload.backend.capacity);
@@ -166,7 +166,7 @@ impl Work for ProofWork {
         let (payload, backend) = self.open(job)?;
         let Payload { backend: spec, stated, children, witness, .. } = &payload;
         if inputs.len() != children.len() {
-            let what = format!("{} proofs below a {} that stands on {}", inputs.len(), stated.kind, children.len());
+            let what = format!("{} proofs below a {} that needs {}", inputs.len(), stated.kind, children.len());
             return Err(TaskFailure::permanent(what));
         }
         let judging = info_span!("inputs").entered();

@@ -335,7 +335,7 @@ impl Store {
 
     fn read_number(&self, read: &Reading, name: &str) -> Result<u64, Error> {
         let bytes = read_meta(&self.dir, read, name)?;
-        let le = bytes.try_into().map_err(|_| Error::corrupt(&self.dir, format!("{name} is no number")))?;
+        let le = bytes.try_into().map_err(|_| Error::corrupt(&self.dir, format!("{name} is not a number")))?;
         Ok(u64::from_le_bytes(le))
     }
 }

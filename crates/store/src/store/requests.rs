@@ -111,7 +111,7 @@ fn corrupt(key: &str, e: &DecodeError) -> String {
 
 /// A description of an entry of [`REQUESTS_OF`] that [`decode_keys`] cannot read.
 pub(super) fn corrupt_keys(epoch: u64) -> String {
-    format!("table {:?}: the keys of the requests of epoch {epoch} are no list", REQUESTS_OF.title())
+    format!("table {:?}: the keys of the requests of epoch {epoch} are not a list", REQUESTS_OF.title())
 }
 
 /// Records requests as part of an epoch, and forgets old requests.

@@ -206,7 +206,7 @@ impl View {
 
     fn decode_row(&self, index: u64, bytes: &[u8]) -> Result<Row, Error> {
         let corrupt = |what| Error::corrupt(&self.dir, format!("slot {index}: {what}"));
-        let (value, row) = split_slot(bytes).ok_or_else(|| corrupt("is no value".into()))?;
+        let (value, row) = split_slot(bytes).ok_or_else(|| corrupt("is not a value".into()))?;
         if self.schema.is_raw() {
             return Ok(Row::Raw(value));
         }
@@ -280,7 +280,8 @@ pub(super) fn read_value<T: Readable<SlotKey, &'static [u8]>>(
 ) -> Result<Option<Value>, Error> {
     let slot = latest_slot(table, index, epoch)?;
     slot.map(|bytes| {
-        let (value, _) = split_slot(&bytes).ok_or_else(|| Error::corrupt(dir, format!("slot {index} is no value")))?;
+        let (value, _) =
+            split_slot(&bytes).ok_or_else(|| Error::corrupt(dir, format!("slot {index} is not a value")))?;
         Ok(value)
     })
     .transpose()

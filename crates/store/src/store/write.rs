@@ -285,7 +285,7 @@ pub(crate) fn read_record(dir: &Path, format: u32, name: &str, bytes: &[u8]) -> 
 /// The members of a batch in a store of this format.
 pub(crate) fn read_members(dir: &Path, format: u32, name: &str, bytes: &[u8]) -> Result<Vec<u64>, Error> {
     let decoded = if format == v1::FORMAT { v1::members(bytes) } else { decode_members(bytes) };
-    decoded.ok_or_else(|| Error::corrupt(dir, format!("the members of batch {name:?} are no list of indices")))
+    decoded.ok_or_else(|| Error::corrupt(dir, format!("the members of batch {name:?} are not a list of indices")))
 }
 
 #[cfg(test)]

@@ -360,11 +360,11 @@ fn a_store_with_entries_that_cannot_be_read_is_not_restored() {
         ("table \"requests\": the outcome of request \"request-1\": ", &|write| {
             write.open_table(text("requests")).expect("a table").insert("request-1", &b"x"[..]).expect("writes");
         }),
-        ("table \"request-keys\": the keys of the requests of epoch 2 are no list", &|write| {
+        ("table \"request-keys\": the keys of the requests of epoch 2 are not a list", &|write| {
             let table = TableDefinition::<u64, &[u8]>::new("request-keys");
             write.open_table(table).expect("a table").insert(2, &b"x"[..]).expect("writes");
         }),
-        ("the members of batch \"b\" are no list of indices", &|write| {
+        ("the members of batch \"b\" are not a list of indices", &|write| {
             write.open_table(text("members")).expect("a table").insert("b", &b"x"[..]).expect("writes");
         }),
         ("table \"members\": there is no batch \"other\"", &|write| {

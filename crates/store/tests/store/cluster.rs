@@ -241,7 +241,7 @@ fn inputs_are_verified_before_they_are_used() {
             let before = work.admit(&foreign).expect_err("another job");
             assert_eq!((before.error.to_string(), before.retry), (failure.error.to_string(), false));
             let (named, children) = (foreign.inputs.len(), job.inputs.len());
-            let says = format!("the job names {named} inputs, and its payload stands on {children} proofs");
+            let says = format!("the job names {named} inputs, and its payload needs {children} proofs");
             assert_eq!(before.error.to_string() == says, foreign.key == job.key && named != children, "{says}");
             let judged = work.check(&foreign, made).expect_err("another job");
             assert!(!judged.error.is::<BadResult>(), "{}", judged.error);

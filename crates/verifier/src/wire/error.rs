@@ -124,7 +124,7 @@ impl fmt::Display for DecodeError {
             Self::Code { what, found } => write!(f, "unknown {what} {found}"),
             Self::Range { what, found, max } => write!(f, "{what} is {found}, it must be at most {max}"),
             Self::Base { base, height } => write!(f, "base {base} is not a multiple of 2^{height}"),
-            Self::Name { what } => write!(f, "{what} is no name: 1 to 32 of a-z, 0-9, - and _"),
+            Self::Name { what } => write!(f, "{what} is not a name: use 1 to 32 of a-z, 0-9, - and _"),
             Self::Cap { entry } => write!(
                 f,
                 "the opened constants and sigmas do not lead to entry {entry} of the verifier's cap: another circuit's proof?"

@@ -202,7 +202,7 @@ impl Writer {
     /// # Panics
     /// If [`Reader::name`] does not accept `name`.
     pub fn name(&mut self, name: &str) {
-        assert!(is_name(name), "{name:?} is no name: 1 to 32 of a-z, 0-9, - and _");
+        assert!(is_name(name), "{name:?} is not a name: use 1 to 32 of a-z, 0-9, - and _");
         self.0.push(name.len() as u8);
         self.bytes(name.as_bytes());
     }

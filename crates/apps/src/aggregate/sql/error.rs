@@ -122,7 +122,7 @@ pub enum SqlError {
         most: usize,
     },
     /// A group is given twice.
-    #[error("group {0} comes twice")]
+    #[error("group {0} is given twice")]
     GroupTwice(usize),
     /// No date is in the group with these cells.
     #[error("group {0} has no dates")]

@@ -63,7 +63,7 @@ pub enum ListingError {
         source: RowError,
     },
     /// A position is given twice.
-    #[error("position {0} comes twice")]
+    #[error("position {0} is given twice")]
     Twice(u64),
     /// There are more rows than the query may list.
     #[error("the query lists more than {most} rows")]

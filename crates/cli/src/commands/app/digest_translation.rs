@@ -88,7 +88,7 @@ fn checked(args: &Args, rows: &Tree) -> Result<Format> {
 /// Adds the Keccak digest of a tree of this height.
 pub(super) fn add_digest(report: &mut Report, format: &Format, output: &[Goldilocks], height: u8) -> Result<()> {
     let digest = tree::from_elements(output);
-    let digest = digest.ok_or_else(|| Mistake::refused("the output is no Keccak digest", "run doctor"))?;
+    let digest = digest.ok_or_else(|| Mistake::refused("the output is not a Keccak digest", "run doctor"))?;
     report.add("keccak_digest", hex::encode(digest));
     report.add("keccak_tree", format.to_string());
     report.add("keccak_height", height);

@@ -130,7 +130,7 @@ impl Walks<'_> {
             let known = self.known.get(&slot).copied();
             match self.parse(start, length).map_err(|e| invalid(&hash, e))? {
                 Parsed::Branch(_) | Parsed::Path { leaf: false, .. } if matches!(link.child, Child::Embedded(..)) => {
-                    let what = "it has a branch or an extension inside of it, which no circuit reads";
+                    let what = "it contains a branch or an extension, which no circuit reads";
                     return Err(PieceError::Node(Box::new(hash), what.into()));
                 }
                 Parsed::Branch(children) => {

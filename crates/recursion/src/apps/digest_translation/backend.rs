@@ -153,7 +153,7 @@ impl TranslationBackend {
         let nulls: Vec<KeccakDigest> = tree::null_digests(witness.statement.height).collect();
         let null = nulls[usize::from(witness.statement.height) - 1];
         let [left, right] = children.map(|c| c.map_or(Some(null), |c| tree::from_elements(&c.output)));
-        let not_halves = || BackendError::Witness("a child's output is no digest".into());
+        let not_halves = || BackendError::Witness("a child's output is not a digest".into());
         let keccak = tree::node_digest(&left.ok_or_else(not_halves)?, &right.ok_or_else(not_halves)?);
         let keyed = core::array::from_fn(|k| {
             let proof = proofs[k].as_ref()?;

@@ -103,7 +103,7 @@ impl<S: PairSpec> Circuits<S> {
     /// For a wrapped proof, and the errors of [`AppVerifier::verified`].
     pub(crate) fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
         if child.kind == NodeKind::Wrap {
-            return Err(BackendError::Witness("a wrapped proof can not be a child".into()));
+            return Err(BackendError::Witness("a wrapped proof cannot be a child".into()));
         }
         self.verifier.verified(child)
     }

@@ -212,7 +212,7 @@ impl AppVerifier {
     fn public_inputs(&self, kind: NodeKind, st: &Statement, output: &[Goldilocks]) -> Result<Vec<F>, BackendError> {
         let rejected = |what: String| Err(BackendError::Rejected(what));
         let Ok(base) = Goldilocks::from_canonical(st.base) else {
-            return rejected(format!("base {} is no position", st.base));
+            return rejected(format!("base {} is not a position", st.base));
         };
         if output.len() != self.output_len {
             return rejected(format!("an output of {} elements, not {}", output.len(), self.output_len));
