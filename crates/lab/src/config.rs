@@ -212,6 +212,7 @@ impl Design {
                 number(&mut row, "out_bytes", r.out_bytes as f64);
                 number(&mut row, "hbm_bytes", r.hbm_bytes as f64);
                 number(&mut row, "deepest_queue_digests", r.queues.iter().copied().max().unwrap_or(0) as f64);
+                number(&mut row, "leaf_latency_us", p.seconds(1) * r.leaf_latency.mean * 1e6);
                 number(&mut row, "dsp_slices", poseidon::resources::dsps(&p) as f64);
                 // Measured on boards, what is idle included.
                 spend(&mut row, &poseidon::resources::power(costs, &p)?, r.seconds, 1.0);

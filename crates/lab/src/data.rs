@@ -5,6 +5,7 @@ use ark_bls12_381::Fr;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{PrimeField, Zero};
 use evergrove_kernels::msm::{CheckedPoints, msm_with};
+use evergrove_kernels::ntt::reference;
 use evergrove_kernels::tree::merkle::{Arity, Keccak, Poseidon, Shape, cap_vec};
 use evergrove_kernels::tree::ops::{BuildMle, Combine, EvaluateMle, Expand, Merkle, Product, expand, reduce_levels};
 use evergrove_kernels::tree::schedule::{Plan, Schedule, Tree};
@@ -16,7 +17,7 @@ use crate::LabError;
 use crate::error::{field, within};
 use crate::msm::{self, Group};
 use crate::mtu::{self, Expanding, Reducing, Workload};
-use crate::poseidon::{self, Convention, Matrix};
+use crate::poseidon::{self, Convention, Matrix, transform};
 
 /// What the two computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -105,7 +106,7 @@ fn grow<O: Expand>(p: &mtu::Params, op: &O) -> Result<Check, LabError> {
     Ok(Check::new(&work.leaves, &expected, report.cycles, mtu::run(p)?.cycles))
 }
 
-/// A Poseidon engine with Plonky2's sponge.
+/// A Poseidon engine with Plonky2's sponge. Behind a transform, both sides extend the trace, each in its own way.
 ///
 /// # Errors
 /// If the model refuses the parameters, the rate is not 8, or the matrix has more than 2^26 words.
@@ -115,7 +116,20 @@ pub fn poseidon(p: &poseidon::Params) -> Result<Check, LabError> {
     within("log_rows", u64::from(p.log_rows), 1..=u64::from(most.max(2).ilog2()))?;
     let mut words = words();
     let (rows, columns) = (p.rows() as usize, p.columns as usize);
-    let matrix: Vec<Goldilocks> = (0..rows * columns).map(|_| Goldilocks::new(words())).collect();
+    let (matrix, expected): (Vec<Goldilocks>, Vec<Goldilocks>) = if p.log_blowup == 0 {
+        let matrix: Vec<Goldilocks> = (0..rows * columns).map(|_| Goldilocks::new(words())).collect();
+        (matrix.clone(), matrix)
+    } else {
+        let trace: Vec<Vec<Goldilocks>> =
+            (0..columns).map(|_| (0..rows >> p.log_blowup).map(|_| Goldilocks::new(words())).collect()).collect();
+        let extended = trace.iter().map(|values| {
+            let coefficients = reference::interpolate(values, Goldilocks::ONE);
+            reference::extend(&coefficients, p.log_blowup, Goldilocks::GENERATOR)
+        });
+        let extended: Vec<Vec<Goldilocks>> = extended.collect();
+        let by_rows = (0..rows).flat_map(|row| extended.iter().map(move |column| column[row])).collect();
+        (transform::extend(&trace, p.log_blowup), by_rows)
+    };
     let arity = match p.arity {
         2 => Arity::Two,
         4 => Arity::Four,
@@ -123,7 +137,7 @@ pub fn poseidon(p: &poseidon::Params) -> Result<Check, LabError> {
     };
     let wrong = |e: &dyn std::fmt::Display| field("cap_height", p.cap_height, e);
     let shape = Shape::complete(rows, columns, arity, p.cap_height / p.arity.ilog2()).map_err(|e| wrong(&e))?;
-    let cap = cap_vec(Poseidon, &shape, &matrix).map_err(|e| wrong(&e))?;
+    let cap = cap_vec(Poseidon, &shape, &expected).map_err(|e| wrong(&e))?;
     let outcome = poseidon::run_on(p, &mut Matrix::new(&matrix, columns, Convention::Plonky2))?;
     let found: Vec<_> = outcome.cap.into_iter().map(Some).collect();
     let expected = cap.repeat(p.trees as usize);
@@ -187,6 +201,9 @@ mod tests {
         let engine = poseidon::Params { log_rows: 4, columns: 20, arity: 4, trees: 2, ..poseidon::Params::default() };
         let check = poseidon(&engine).expect("a check");
         assert!(check.holds() && check.results == 2, "{check:?}");
+        let extended = poseidon::Params { arity: 2, trees: 1, log_blowup: 1, by_columns: true, ..engine };
+        let check = poseidon(&poseidon::Params { columns: 8, ..extended }).expect("a check");
+        assert!(check.holds() && check.results == 1, "{check:?}");
         let multiplier =
             msm::Params { log_points: 4, windows: vec![4; 64], parallel_windows: 8, ..msm::Params::default() };
         let check = msm(&multiplier).expect("a check");

@@ -44,7 +44,7 @@ pub fn run(params: &Params) -> Result<Report, LabError> {
 ///
 /// An operation has the name of its operand in the paper's tables, the left one of two: node i of level l is `L{l}_{i}`, and
 /// the leaves are level 1. The front tree takes `group {g}` of N leaves. Depth first, each PE fetches `pair {i}` of its leaves,
-/// or stores its `leaves {i}-{j}`, in the same cycle.
+/// or stores `leaf {i}` of its own, in the same cycle.
 ///
 /// # Errors
 /// If a parameter is out of its range.

@@ -229,23 +229,21 @@ struct Grower<'a, W: Grow> {
 
 impl<W: Grow> Clocked for Grower<'_, W> {
     fn eval(&mut self, cycle: u64) {
-        let before = self.made;
-        for _ in 0..2 {
-            let leaves = self.bottom == 0;
-            if self.expander.waiting() == 0 || (leaves && !self.port.book(cycle, 0, 1)) {
-                break;
-            }
-            if let Some(node) = self.expander.take() {
-                if leaves {
-                    self.work.leaf(self.first + self.made, node);
-                } else {
-                    self.roots.push(node);
+        // One output a cycle: a PE makes no more, and a unit of N of them stores as many nodes in a cycle as one of the hybrid.
+        let leaves = self.bottom == 0;
+        if self.expander.waiting() > 0
+            && (!leaves || self.port.book(cycle, 0, 1))
+            && let Some(node) = self.expander.take()
+        {
+            if leaves {
+                self.work.leaf(self.first + self.made, node);
+                if self.recorder.records() {
+                    self.recorder.memory(cycle, format!("leaf {}", self.made));
                 }
-                self.made += 1;
+            } else {
+                self.roots.push(node);
             }
-        }
-        if self.bottom == 0 && self.made > before && self.recorder.records() {
-            self.recorder.memory(cycle, format!("leaves {before}-{}", self.made - 1));
+            self.made += 1;
         }
         let (work, base) = (&mut *self.work, self.bottom);
         let step = self.expander.step(cycle, |level, node| work.expand(base + level + 1, node));

@@ -11,10 +11,85 @@
 //! The leaf boards of a branch board deal out its rows in turn, so that what they bring in a cycle are neighbours. All branch
 //! boards do the same in the same cycles: one of them tells the time of all. On rows, each is run.
 
-use super::engine::{self, Outcome};
+use std::collections::VecDeque;
+
+use super::engine::{self, DIGEST, LIMIT, Outcome};
 use super::params::Params;
 use super::work::{Part, Rows};
 use crate::LabError;
+use crate::accumulator::{Accumulator, Policy};
+use crate::engine::{Clocked, TokenBucket, run as drive};
+
+/// The levels above the boards' subtrees, from the cycle on in which the boards have their roots. The other boards send theirs to
+/// one of them, over its network.
+struct Above<const ARITY: usize> {
+    network: TokenBucket,
+    hop: u64,
+    /// Roots that other boards have to send; and when those that were sent arrive.
+    left: u64,
+    flying: VecDeque<u64>,
+    hasher: Accumulator<(), ARITY>,
+    cap: usize,
+}
+
+impl<const ARITY: usize> Above<ARITY> {
+    fn new(p: &Params) -> Self {
+        let (permutations, interval) = (p.permutations_of_a_node(), Params::interval(p.bhe_sboxes));
+        let (latency, frequency) = (p.pipelines.permutation(), p.frequency_mhz * 1_000_000);
+        let height = p.log_above() / p.arity.ilog2();
+        let mut hasher = Accumulator::new(Policy::Deepest, height, permutations * latency, permutations * interval, 0);
+        hasher.arrive(());
+        let rate = (p.network_gbit_s * 1e9 / 8.0).round() as u64;
+        Self {
+            network: TokenBucket::new(rate, 1.0, frequency, DIGEST),
+            hop: p.network_latency,
+            left: u64::from(p.branch_boards) - 1,
+            flying: VecDeque::new(),
+            hasher,
+            cap: 1 << (p.branch_boards.ilog2() - p.log_above()),
+        }
+    }
+}
+
+impl<const ARITY: usize> Clocked for Above<ARITY> {
+    fn eval(&mut self, cycle: u64) {
+        while self.left > 0 && self.network.take(cycle, DIGEST) {
+            self.left -= 1;
+            self.flying.push_back(cycle + self.hop);
+        }
+        while self.flying.front().is_some_and(|when| *when <= cycle) {
+            self.flying.pop_front();
+            self.hasher.arrive(());
+        }
+        self.hasher.step(cycle, |_, _| ());
+    }
+    fn commit(&mut self, _: u64) {
+        self.hasher.commit();
+    }
+    fn next_event(&self, cycle: u64) -> Option<u64> {
+        let send = if self.left > 0 { self.network.ready_at(cycle, DIGEST) } else { None };
+        let land = self.flying.front().map(|when| (*when).max(cycle + 1));
+        [send, land, self.hasher.next_event(cycle)].into_iter().flatten().min()
+    }
+    fn skip(&mut self, _: u64, cycles: u64) {
+        self.hasher.skip(cycles);
+    }
+    fn is_done(&self) -> bool {
+        self.hasher.finished() == self.cap
+    }
+}
+
+/// Cycles of the levels above the boards' subtrees.
+fn above(p: &Params) -> Result<u64, LabError> {
+    if p.log_above() == 0 {
+        return Ok(0);
+    }
+    Ok(match p.arity {
+        2 => drive(&mut Above::<2>::new(p), LIMIT)?,
+        4 => drive(&mut Above::<4>::new(p), LIMIT)?,
+        _ => drive(&mut Above::<8>::new(p), LIMIT)?,
+    })
+}
 
 pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::Digest>, LabError> {
     let (part, boards) = (params.part(), u64::from(params.branch_boards));
@@ -23,7 +98,7 @@ pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::D
         return Ok(outcome);
     }
     let report = &mut outcome.report;
-    report.cycles += params.cycles_above();
+    report.cycles += above(params)?;
     report.seconds = params.seconds(report.cycles);
     report.link_bytes *= boards;
     report.out_bytes *= boards;

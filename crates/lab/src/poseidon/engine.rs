@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use super::latency::{Latency, Samples};
 use super::params::{Outputs, Params};
 use super::source::Source;
 use super::work::Rows;
@@ -13,7 +14,7 @@ use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Memory, Pipeline, Stall, Stream, TokenBucket, run as drive};
 
 /// Cycles after which a run is given up.
-const LIMIT: u64 = 1 << 44;
+pub(super) const LIMIT: u64 = 1 << 44;
 
 /// What a run has measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,21 +37,9 @@ pub struct Report {
     pub queues: Vec<usize>,
     /// Cycles of the leaf hasher and the branch hasher.
     pub activities: Vec<(String, Activity)>,
-    /// Cycles from a row's last group to its digest: least, mean, most and median.
+    /// Cycles from the one in which a row's last group could enter a core to the one in which its digest left it, waits for a
+    /// free core, for memory and for a place included.
     pub leaf_latency: Latency,
-}
-
-/// A distribution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Latency {
-    /// Least.
-    pub min: u64,
-    /// Mean.
-    pub mean: f64,
-    /// Most.
-    pub max: u64,
-    /// Median.
-    pub median: u64,
 }
 
 /// A report, and the cap.
@@ -70,6 +59,8 @@ struct Front<D> {
     waiting: VecDeque<D>,
     pipe: Pipeline<D>,
     groups: u64,
+    /// Groups that the cores have taken.
+    taken: u64,
 }
 
 impl<D: Clone> Front<D> {
@@ -81,6 +72,7 @@ impl<D: Clone> Front<D> {
             waiting: VecDeque::new(),
             pipe: Pipeline::new(levels * p.pipelines.permutation(), interval),
             groups: 0,
+            taken: 0,
         }
     }
     /// A digest; `node` hashes a pair.
@@ -101,6 +93,7 @@ impl<D: Clone> Front<D> {
             && let Some(node) = self.waiting.pop_front()
         {
             self.pipe.push(cycle, node);
+            self.taken += 1;
         }
         self.pipe.pop(cycle)
     }
@@ -112,7 +105,7 @@ impl<D: Clone> Front<D> {
 }
 
 /// Bytes of a digest.
-const DIGEST: u64 = 32;
+pub(super) const DIGEST: u64 = 32;
 
 /// The link's other direction: digests that wait for it.
 struct Back {
@@ -129,6 +122,9 @@ struct Engine<'a, W: Rows, const ARITY: usize> {
     cores: Vec<Pipeline<W::State>>,
     /// States of the rows, oldest pass first; those of the first pass are not there.
     states: VecDeque<W::State>,
+    /// The network to the branch hasher's board, and digests that wait for it.
+    network: Option<TokenBucket>,
+    sending: VecDeque<W::Digest>,
     /// Digests on their way to the branch hasher, and when they are there.
     wire: VecDeque<(u64, W::Digest)>,
     front: Option<Front<W::Digest>>,
@@ -153,6 +149,15 @@ struct Engine<'a, W: Rows, const ARITY: usize> {
     started: u64,
     ended: u64,
     leaves_at: u64,
+    /// Places for digests; those that began their last absorption, and those that the branch hasher has taken.
+    places: u64,
+    digests: u64,
+    taken: u64,
+    /// When the last groups of rows came, how many at a time, and the latencies from there.
+    came: VecDeque<(u64, u64)>,
+    noted: u64,
+    last_groups: u64,
+    latencies: Samples,
     lhe: Activity,
 }
 
@@ -173,6 +178,11 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             hbm,
             cores: (0..p.lhe_cores).map(|_| core()).collect(),
             states: VecDeque::new(),
+            network: p.digest_network().map(|rate| {
+                let burst = 4 * u64::from(p.lhe_cores) * DIGEST;
+                TokenBucket::new(rate, 1.0, frequency, burst)
+            }),
+            sending: VecDeque::new(),
             wire: VecDeque::new(),
             front: p.front_tree.then(|| Front::new(p)),
             bhe: Accumulator::new(Policy::Deepest, p.levels(), permutations * latency, permutations * interval, 0),
@@ -195,6 +205,13 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             started: 0,
             ended: 0,
             leaves_at: 0,
+            places: p.digest_places().unwrap_or(u64::MAX),
+            digests: 0,
+            taken: 0,
+            came: VecDeque::new(),
+            noted: 0,
+            last_groups: (p.passes() - 1) * p.rows(),
+            latencies: Samples::default(),
             lhe: Activity::default(),
         }
     }
@@ -215,6 +232,27 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     fn row_free(&self) -> bool {
         self.started < self.ended + (1 << self.log_rows) && self.started < self.total
     }
+    /// Whether there is a place before the branch hasher for the digest that the next absorption makes, if it makes one.
+    #[inline(always)]
+    fn has_place(&self) -> bool {
+        self.digests - self.taken < self.places || self.pass(self.started) + 1 < self.passes
+    }
+    /// Notes when the last groups of rows came. By columns they all can be used when the last of them is there.
+    #[inline(always)]
+    fn note(&mut self, cycle: u64) {
+        let (arrived, rows) = (self.source.arrived, 1 << self.log_rows);
+        while arrived > self.last_groups.max(self.noted) {
+            let (from, end) = (self.last_groups.max(self.noted), self.last_groups + rows);
+            if self.by_columns && arrived < end {
+                return;
+            }
+            self.noted = end.min(arrived);
+            self.came.push_back((cycle + 1, self.noted - from));
+            if self.noted == end {
+                self.last_groups += self.passes * rows;
+            }
+        }
+    }
     /// Bytes that the next absorption moves: a state is read but in the first pass, and written but in the last.
     #[inline(always)]
     fn moves(&self) -> u64 {
@@ -228,6 +266,8 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             Stall::Input
         } else if !self.row_free() {
             Stall::Hazard
+        } else if !self.has_place() {
+            Stall::Output
         } else {
             // The core's interval, or states.
             Stall::Memory
@@ -243,10 +283,26 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             if last {
                 let digest = self.work.digest(state);
                 self.leaves_at = cycle;
+                if let Some((came, rows)) = self.came.front_mut() {
+                    self.latencies.add(cycle - *came);
+                    *rows -= 1;
+                    if *rows == 0 {
+                        self.came.pop_front();
+                    }
+                }
                 self.emit(1);
-                self.wire.push_back((cycle + self.hop, digest));
+                if self.network.is_some() {
+                    self.sending.push_back(digest);
+                } else {
+                    self.wire.push_back((cycle + self.hop, digest));
+                }
             } else {
                 self.states.push_back(state);
+            }
+        }
+        if let Some(network) = &mut self.network {
+            while !self.sending.is_empty() && network.take(cycle, DIGEST) {
+                self.wire.extend(self.sending.pop_front().map(|digest| (cycle + self.hop, digest)));
             }
         }
     }
@@ -270,12 +326,16 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             }
         }
         if self.ended == self.total
+            && self.sending.is_empty()
             && let Some(digest) = self.held.pop_front()
         {
             self.branch(digest);
         }
-        if let Some(node) = self.front.as_mut().and_then(|front| front.step(cycle)) {
-            self.bhe.arrive(node);
+        if let Some(front) = &mut self.front {
+            if let Some(node) = front.step(cycle) {
+                self.bhe.arrive(node);
+            }
+            self.taken = front.taken << self.log_front;
         }
     }
     #[inline(always)]
@@ -293,7 +353,7 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     fn begin(&mut self, cycle: u64) {
         let before = self.started;
         for core in 0..self.cores.len() {
-            if !self.present() || !self.row_free() || !self.cores[core].ready(cycle) {
+            if !self.present() || !self.row_free() || !self.cores[core].ready(cycle) || !self.has_place() {
                 continue;
             }
             let moves = self.moves();
@@ -308,6 +368,7 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
                 trace.add(0, cycle, 1, || format!("{leaf}.{pass}"));
             }
             self.started += 1;
+            self.digests += u64::from(pass + 1 == self.passes);
         }
         if self.started > before {
             self.lhe.work(1);
@@ -323,11 +384,15 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
         self.finish(cycle);
         self.deliver(cycle);
         self.begin(cycle);
-        self.source.step(cycle);
+        self.source.step(cycle, self.started);
+        self.note(cycle);
         let work = &mut *self.work;
         let step = self.bhe.step(cycle, |_, children| work.node(children));
         if let (Some(trace), Some((level, first))) = (&mut self.trace, step.issued) {
             trace.add(1, cycle, 1, || format!("{}_{}", level + 1, first / ARITY as u64));
+        }
+        if self.front.is_none() && matches!(step.issued, Some((0, _))) {
+            self.taken += ARITY as u64;
         }
         if step.output.is_some() {
             self.emit(1);
@@ -343,12 +408,14 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
         self.bhe.commit();
     }
     fn next_event(&self, cycle: u64) -> Option<u64> {
-        if !self.held.is_empty() && self.ended == self.total {
+        if !self.held.is_empty() && self.ended == self.total && self.sending.is_empty() {
             return Some(cycle + 1);
         }
         let exit = self.cores.iter().filter_map(Pipeline::next_exit).min().map(|c| c.max(cycle + 1));
         let wire = self.wire.front().map(|(when, _)| (*when).max(cycle + 1));
-        let start = if self.present() && self.row_free() {
+        let network = self.network.as_ref().filter(|_| !self.sending.is_empty());
+        let send = network.and_then(|network| network.ready_at(cycle, DIGEST));
+        let start = if self.present() && self.row_free() && self.has_place() {
             let states = self.hbm.as_ref().and_then(|hbm| hbm.ready_at(cycle, self.moves()));
             let free = self.cores.iter().map(Pipeline::free_at).min().unwrap_or(0);
             Some(free.max(states.unwrap_or(cycle + 1)).max(cycle + 1))
@@ -358,7 +425,7 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
         let front = self.front.as_ref().and_then(|front| front.next_event(cycle));
         let back =
             self.back.as_ref().filter(|back| back.waiting > 0).and_then(|back| back.link.ready_at(cycle, DIGEST));
-        [exit, wire, back, self.source.next_event(cycle), start, front, self.bhe.next_event(cycle)]
+        [exit, send, wire, back, self.source.next_event(cycle, self.started), start, front, self.bhe.next_event(cycle)]
             .into_iter()
             .flatten()
             .min()
@@ -403,8 +470,6 @@ fn run_with<W: Rows, const ARITY: usize>(
 }
 
 fn report<W: Rows, const ARITY: usize>(params: &Params, engine: &Engine<'_, W, ARITY>, cycles: u64) -> Report {
-    // The pipeline has no stall inside: every row takes its stages.
-    let latency = params.pipelines.permutation();
     let fronts = engine.front.as_ref().map_or(0, |front| front.groups * (front.width as u64 - 1));
     Report {
         cycles,
@@ -416,7 +481,7 @@ fn report<W: Rows, const ARITY: usize>(params: &Params, engine: &Engine<'_, W, A
         hashes: engine.started + fronts + engine.bhe.activity.busy * params.permutations_of_a_node(),
         queues: engine.bhe.peaks().to_vec(),
         activities: vec![("LHE".into(), engine.lhe), ("BHE".into(), engine.bhe.activity)],
-        leaf_latency: Latency { min: latency, mean: latency as f64, max: latency, median: latency },
+        leaf_latency: engine.latencies.latency(),
     }
 }
 
@@ -448,6 +513,10 @@ mod tests {
         check::<2>(&Params { hbm_gb_s: 30, bhe_sboxes: 10, ..base.clone() });
         check::<2>(&Params { link_gbit_s: 3.0, by_columns: true, trees: 3, network_latency: 9, ..base.clone() });
         check::<2>(&Params { link_gbit_s: 500.0, lhe_cores: 4, lhe_sboxes: 59, ..base.clone() });
+        check::<2>(&Params { network_latency: 30, network_gbit_s: 20.0, digest_queue: 900, trees: 2, ..base.clone() });
+        check::<2>(&Params { network_latency: 30, network_gbit_s: 20.0, overlapped: false, ..base.clone() });
+        check::<2>(&Params { bhe_sboxes: 20, digest_queue: 64, trees: 2, input_queue: 3, ..base.clone() });
+        check::<2>(&Params { link_gbit_s: 500.0, hbm_gb_s: 40, lhe_sboxes: 40, input_queue: 9, ..base.clone() });
         check::<2>(&Params { hbm: MemoryKind::Hbm2, hbm_stacks: 2, ..base.clone() });
         let extended = Params { log_blowup: 3, by_columns: true, network_latency: 50, ..base.clone() };
         check::<2>(&Params { link_gbit_s: 9.0, lde_words: 5, ..extended.clone() });

@@ -6,8 +6,8 @@ use super::params::{Outputs, Params};
 ///
 /// R rows, P passes, T trees: the leaf hasher takes T P R absorptions, each a cycle, or what its S-boxes, the link, the
 /// extension or HBM take; by columns a pass waits for all of its R groups. The branch hasher then needs a pipeline a level, or
-/// the nodes' hashes at its own pace from the first leaf of the first or of the last tree on. Several boards: one part, and the
-/// levels above.
+/// the nodes' hashes at its own pace from the first leaf of each tree on; the last leaves of a tree begin when there is a place
+/// before it. Several boards: one part, and the levels above.
 pub fn cycles(p: &Params) -> f64 {
     if p.leaf_boards > 1 {
         return cycles(&p.part()) + p.cycles_above() as f64;
@@ -26,35 +26,54 @@ pub fn cycles(p: &Params) -> f64 {
         // A row's next group waits until its state is back.
         (rows * core.max(memory)).max(if count > 1 { latency } else { 0.0 })
     };
-    // A pass ends when its groups have arrived and been absorbed after those of the pass before.
-    let (mut end, mut first_tree) = (0.0_f64, 0.0);
+    let (permutations, interval) = (p.permutations_of_a_node() as f64, Params::interval(p.bhe_sboxes) as f64);
+    let to_branches = latency + p.network_latency as f64;
+    // The branch hasher's slots: nodes, or groups of a front tree.
+    let groups = (rows / 2_f64.powi(p.log_front() as i32)).max(1.0);
+    let hashing = if p.front_tree { groups } else { nodes(p) as f64 } * permutations * interval;
+    // The network brings so many cycles' digests of a tree.
+    let sending = p.digest_network().map_or(0.0, |rate| rows * 32.0 * p.frequency_mhz as f64 * 1e6 / rate as f64);
+    let waiting = p.digest_places().map_or(0.0, |places| (places as f64 / rows).min(1.0));
+    // A pass ends when its groups have arrived and been absorbed after those of the pass before. Of the branch hasher: when it
+    // has a tree's first digest, and when it has hashed the tree.
+    let (mut end, mut before, mut arrived) = (0.0_f64, 0.0, 0.0_f64);
+    let (mut hashed, mut sent, mut first, mut of_first_tree) = (0.0_f64, 0.0_f64, 0.0, 0.0);
     for k in 0..count {
-        let (arrived, own) = (arrival.of_groups(k + 1), pass(k));
+        let own = pass(k);
+        // By columns HBM has two passes. Else the link is ahead of the leaf hasher by as many groups as have places.
+        arrived = if p.by_columns {
+            arrival.of_groups(k + 1).max(before)
+        } else {
+            let ahead = (p.input_places() as f64).min(rows);
+            (arrived + rows * arrival.interval).max(end + (rows - ahead) * arrival.interval)
+        };
+        before = end;
         end = if p.by_columns { end.max(arrived) + own } else { (end + own).max(arrived) };
-        if k + 1 == p.passes() {
-            first_tree = end;
+        if (k + 1) % p.passes() == 0 {
+            let last_pass = if p.by_columns { own } else { own.max(rows * arrival.interval) };
+            first = end - last_pass + to_branches;
+            if k + 1 == p.passes() {
+                of_first_tree = first;
+            }
+            sent = first.max(sent) + sending;
+            if p.overlapped {
+                hashed = first.max(hashed) + hashing;
+                let place = (hashed - waiting * hashing).max(sent - waiting * sending);
+                end = end.max(place);
+            }
         }
     }
-    let last_pass = if p.by_columns { pass(count - 1) } else { pass(count - 1).max(rows * arrival.interval) };
-    let to_branches = latency + p.network_latency as f64;
-    let leaves = end + to_branches;
-    let permutations = p.permutations_of_a_node() as f64;
-    let branch = permutations * Params::interval(p.bhe_sboxes) as f64;
+    let leaves = (end + to_branches).max(sent);
     let tail = f64::from(p.levels()) * (permutations * latency + 1.0) + f64::from(p.log_front()) * latency;
-    // A core that is behind hashes the last leaves while nodes above them are still to come: of level l the (1 - 1/a) / a^l
-    // shares of l latencies, a latency by a - 1 in all. Those of a front tree are as many as groups.
-    let groups = (rows / 2_f64.powi(p.log_front() as i32)).max(1.0);
-    let slots = if p.front_tree { groups } else { nodes(p) as f64 };
-    let ahead = permutations * latency / f64::from(p.arity - 1);
-    let behind = |trees: u64| slots * trees as f64 * branch - ahead;
-    if !p.overlapped {
-        return (leaves + rows.max(behind(1)) + tail).max(leaves - last_pass + output_cycles(p));
-    }
-    let of_first = first_tree + to_branches - last_pass + behind(p.trees);
-    let root = (leaves + tail).max(leaves - last_pass + behind(1) + tail).max(of_first + tail);
-    // Digests go back from the first on.
+    // A front tree passes its groups on at its pace. A core that is behind hashes the last leaves while nodes above them are still to come: of level l the (1 - 1/a) / a^l
+    // shares of l latencies, a latency by a - 1 in all.
+    let ahead = if p.front_tree { 0.0 } else { permutations * latency / f64::from(p.arity - 1) };
     let back = output_cycles(p);
-    root.max(leaves - last_pass + back).max(first_tree + to_branches - last_pass + p.trees as f64 * back)
+    if !p.overlapped {
+        return (leaves + rows.max(hashing - ahead) + tail).max(first + back);
+    }
+    // Digests go back from the first on.
+    (leaves + tail).max(hashed - ahead + tail).max(first + back).max(of_first_tree + p.trees as f64 * back)
 }
 
 /// When groups of columns are there.
@@ -77,7 +96,7 @@ impl Arrival {
         }
         let rate = f64::from(p.rate);
         let (unit, column) = (rate / f64::from(p.lde_words), rows / rate);
-        let between = (p.lde_latency + p.network_latency) as f64;
+        let between = (p.transform_latency() + p.network_latency) as f64;
         let trace = column / 2_f64.powi(p.log_blowup as i32);
         let extension = Some((link, trace, column, between));
         Self { interval: interval(p.network_gbit_s).max(unit), extension, rows, rate }

@@ -18,12 +18,15 @@
 mod boards;
 mod engine;
 pub mod formula;
+mod latency;
 mod params;
 pub mod resources;
 mod source;
+pub mod transform;
 mod work;
 
 pub use engine::{Outcome, Report};
+pub use latency::Latency;
 pub use params::{Outputs, Params, Pipelines};
 pub use work::{Convention, Matrix, Rows, Timing};
 

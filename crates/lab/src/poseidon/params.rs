@@ -79,10 +79,14 @@ pub struct Params {
     pub log_blowup: u32,
     /// Words that the extension emits in a cycle.
     pub lde_words: u32,
-    /// Cycles from the last word of a column to the first of its extension.
-    pub lde_latency: u64,
     /// Cores of a leaf hasher: its input takes a group a cycle for each.
     pub lhe_cores: u32,
+    /// Groups that may wait before the leaf hasher of a board: the link, or the network, waits for a place. By columns they wait
+    /// in HBM, which has places for two passes.
+    pub input_queue: u64,
+    /// Digests of each core of the leaf hasher that the branch hasher has not taken, from the start of their last absorption
+    /// on: that start waits for a place. Where the hashers don't overlap, digests wait in HBM, which has places for all.
+    pub digest_queue: u64,
     /// S-boxes of a core of the leaf hasher: 118 take a permutation a cycle, 59 one in two, and so on.
     pub lhe_sboxes: u32,
     /// S-boxes of a core of the branch hasher.
@@ -128,8 +132,9 @@ impl Default for Params {
             network_latency: 0,
             log_blowup: 0,
             lde_words: 8,
-            lde_latency: 1000,
             lhe_cores: 1,
+            input_queue: 512,
+            digest_queue: 1024,
             lhe_sboxes: SBOXES,
             bhe_sboxes: SBOXES,
             front_tree: false,
@@ -173,6 +178,9 @@ impl Params {
         within("frequency_mhz", self.frequency_mhz, 1..=10_000)?;
         self.check_boards()?;
         within("lhe_cores", u64::from(self.lhe_cores), 1..=64)?;
+        within("input_queue", self.input_queue, u64::from(self.lhe_cores)..=1 << 32)?;
+        // A node, or a group of a front tree, must fit.
+        within("digest_queue", self.digest_queue, 8..=1 << 32)?;
         within("lhe_sboxes", u64::from(self.lhe_sboxes), 1..=u64::from(SBOXES))?;
         within("bhe_sboxes", u64::from(self.bhe_sboxes), 1..=u64::from(SBOXES))?;
         let Pipelines { constants, multiplier, mds } = self.pipelines;
@@ -212,7 +220,6 @@ impl Params {
         let most = self.log_rows.saturating_sub(self.rate.ilog2());
         within("log_blowup", u64::from(self.log_blowup), 0..=u64::from(most))?;
         within("lde_words", u64::from(self.lde_words), 1..=1 << 10)?;
-        within("lde_latency", self.lde_latency, 0..=1 << 30)?;
         if !self.by_columns {
             return Err(field("by_columns", false, "true with log_blowup: the extension works on columns"));
         }
@@ -228,6 +235,28 @@ impl Params {
     /// Levels of the branch hasher above a front tree, if it has one.
     pub fn levels(&self) -> u32 {
         (self.log_rows - self.cap_height) / self.arity.ilog2() - self.log_front()
+    }
+    /// Cycles from the last word of a column of the trace to the first of its extension: the delay lines of the transform fill,
+    /// and its words pass the butterflies of both directions and the factors between.
+    pub fn transform_latency(&self) -> u64 {
+        let (butterflies, multiplier) = (u64::from(2 * self.log_rows - self.log_blowup), self.pipelines.multiplier);
+        let lines = (self.rows() - 1).div_ceil(u64::from(self.lde_words));
+        lines + butterflies * (multiplier + self.pipelines.constants) + multiplier
+    }
+    /// Groups that may be before the leaf hasher, on their way included.
+    pub(super) fn input_places(&self) -> u64 {
+        if self.by_columns { 2 * self.rows() } else { self.input_queue }
+    }
+    /// Bytes a second of the network between leaf hasher and branch hasher; `None` if they are on one board, or if the network is
+    /// between the transform and the leaf hasher.
+    pub(super) fn digest_network(&self) -> Option<u64> {
+        let sends = self.network_latency > 0 && self.log_blowup == 0;
+        sends.then(|| (self.network_gbit_s * 1e9 / 8.0).round() as u64)
+    }
+    /// Digests that may be before the branch hasher; `None`: all.
+    pub(super) fn digest_places(&self) -> Option<u64> {
+        let hashes = self.overlapped && self.levels() + self.log_front() > 0;
+        hashes.then(|| self.digest_queue * u64::from(self.lhe_cores))
     }
     /// Permutations of a node: its children are four words each.
     pub fn permutations_of_a_node(&self) -> u64 {
@@ -250,6 +279,8 @@ impl Params {
             cap_height: self.cap_height.saturating_sub(self.branch_boards.ilog2()),
             link_gbit_s: self.link_gbit_s * f64::from(share),
             lhe_cores: self.lhe_cores * share,
+            input_queue: self.input_queue * u64::from(share),
+            network_gbit_s: self.network_gbit_s * f64::from(share),
             hbm_gb_s: self.hbm_gb_s * u64::from(share),
             hbm_stacks: self.hbm_stacks * share,
             leaf_boards: 1,
@@ -261,7 +292,7 @@ impl Params {
     pub(super) fn log_above(&self) -> u32 {
         self.branch_boards.ilog2().saturating_sub(self.cap_height)
     }
-    /// Cycles of the levels above the boards' subtrees: a hop, for each level the pipeline, and for each other node of it
+    /// Cycles of the levels above the boards' subtrees, by the closed form: a hop, for each level the pipeline, and for each other node of it
     /// the core's pace. Those of earlier trees are hashed while later ones come.
     pub(super) fn cycles_above(&self) -> u64 {
         let permutations = self.permutations_of_a_node();

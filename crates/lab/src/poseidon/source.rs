@@ -6,8 +6,11 @@
 //! ```
 //!
 //! Everything is counted in chunks of `rate` words, the width of the buses: eight. By the link alone they are words of the extended
-//! matrix. Else the link brings the columns of the trace; the extension of a column begins when the column is there, its words
-//! leave in order of rows, and a column's wait for those of the column before.
+//! matrix. Else the link brings the columns of the trace; [`super::transform`] makes their extension, whose words leave in order
+//! of rows, and a column's wait for those of the column before.
+//!
+//! Chunks that are under way or wait have places before the leaf hasher; the link or the network waits for a place. The link also
+//! waits while the transform is full: its lines and stages, a column that leaves and one that waits.
 
 use std::collections::VecDeque;
 
@@ -28,6 +31,8 @@ pub(super) struct Source {
     /// Chunks that have arrived, and how many there are.
     pub(super) arrived: u64,
     all: u64,
+    /// Chunks that may be on their way to the leaf hasher or wait there.
+    places: u64,
 }
 
 /// A board between the link and the leaf hasher.
@@ -40,6 +45,8 @@ struct Extension {
     /// From a column's last chunk to its first word; from there to the leaf hasher.
     latency: u64,
     hop: u64,
+    /// Columns between the link and the network.
+    columns: usize,
     /// When the columns that have come can begin to leave.
     begins: VecDeque<u64>,
     emitted: u64,
@@ -57,8 +64,9 @@ impl Extension {
             unit: TokenBucket::new(u64::from(p.lde_words) * 8 * frequency, 1.0, frequency, burst),
             network: TokenBucket::new(bits(p.network_gbit_s), 1.0, frequency, burst),
             column: [(p.rows() >> p.log_blowup) / rate, p.rows() / rate],
-            latency: p.lde_latency,
+            latency: p.transform_latency(),
             hop: p.network_latency,
+            columns: 2 + (p.transform_latency() * u64::from(p.lde_words)).div_ceil(p.rows()) as usize,
             begins: VecDeque::new(),
             emitted: 0,
             flying: VecDeque::new(),
@@ -68,9 +76,10 @@ impl Extension {
     fn begin(&self) -> Option<u64> {
         self.begins.front().copied()
     }
-    fn step(&mut self, cycle: u64, width: u64) -> u64 {
+    /// Emits at most so many chunks. Returns those that arrive.
+    fn step(&mut self, cycle: u64, most: u64) -> u64 {
         let mut chunks = 0;
-        while chunks < width
+        while chunks < most
             && self.begin().is_some_and(|begin| begin <= cycle)
             && self.unit.available(cycle) >= self.chunk
             && self.network.take(cycle, self.chunk)
@@ -92,8 +101,8 @@ impl Extension {
         }
         landed
     }
-    fn next_event(&self, cycle: u64) -> Option<u64> {
-        let leave = self.begin().and_then(|begin| {
+    fn next_event(&self, cycle: u64, room: u64) -> Option<u64> {
+        let leave = self.begin().filter(|_| room > 0).and_then(|begin| {
             let ready = self.unit.ready_at(cycle, self.chunk)?.max(self.network.ready_at(cycle, self.chunk)?);
             Some(ready.max(begin))
         });
@@ -116,13 +125,26 @@ impl Source {
             width,
             arrived: 0,
             all,
+            places: p.input_places(),
         }
     }
-    /// One cycle.
+    /// Places that are free when so many chunks have left them.
     #[inline(always)]
-    pub(super) fn step(&mut self, cycle: u64) {
-        let mut chunks = 0;
-        while chunks < self.width && self.sent < self.all_sent && self.link.take(cycle, self.chunk) {
+    fn room(&self, started: u64) -> u64 {
+        let sent = self.extension.as_ref().map_or(self.sent, |extension| extension.emitted);
+        started + self.places - sent
+    }
+    /// Whether the link may bring a chunk.
+    #[inline(always)]
+    fn takes(&self, room: u64) -> bool {
+        self.sent < self.all_sent
+            && self.extension.as_ref().map_or(room > 0, |extension| extension.begins.len() < extension.columns)
+    }
+    /// One cycle, after the leaf hasher has taken so many chunks.
+    #[inline(always)]
+    pub(super) fn step(&mut self, cycle: u64, started: u64) {
+        let (mut chunks, room) = (0, self.room(started));
+        while chunks < self.width && self.takes(room - chunks.min(room)) && self.link.take(cycle, self.chunk) {
             (chunks, self.sent) = (chunks + 1, self.sent + 1);
             if let Some(extension) = &mut self.extension
                 && self.sent.is_multiple_of(extension.column[0])
@@ -131,17 +153,18 @@ impl Source {
             }
         }
         self.arrived += match &mut self.extension {
-            Some(extension) => extension.step(cycle, self.width),
+            Some(extension) => extension.step(cycle, self.width.min(room)),
             None => chunks,
         };
     }
-    /// The first cycle after `cycle` in which something happens here.
-    pub(super) fn next_event(&self, cycle: u64) -> Option<u64> {
+    /// The first cycle after `cycle` in which something happens here, while the leaf hasher has taken so many chunks.
+    pub(super) fn next_event(&self, cycle: u64, started: u64) -> Option<u64> {
         if self.arrived == self.all {
             return None;
         }
-        let link = if self.sent < self.all_sent { self.link.ready_at(cycle, self.chunk) } else { None };
-        let extension = self.extension.as_ref().and_then(|extension| extension.next_event(cycle));
+        let room = self.room(started);
+        let link = if self.takes(room) { self.link.ready_at(cycle, self.chunk) } else { None };
+        let extension = self.extension.as_ref().and_then(|extension| extension.next_event(cycle, room));
         [link, extension].into_iter().flatten().min()
     }
     /// Bytes by the link.

@@ -107,10 +107,15 @@ pub(super) fn throughput() -> Result<Section, LabError> {
         "",
         (118.0 / formula::branch_interval(&full)).ceil(),
     );
-    let serial = Params { bhe_sboxes: 7, trees: 2, log_rows: 15, ..full.clone() };
+    // With places for all digests, and with those of a queue on chip.
+    let short = Params { bhe_sboxes: 7, trees: 2, log_rows: 15, ..full.clone() };
+    let serial = Params { digest_queue: short.rows(), ..short.clone() };
     let report = poseidon::run(&serial)?;
     let deep = report.queues.first().copied().unwrap_or(0) as f64 / serial.rows() as f64;
     out.ours("its queue of leaves, at 2^15 rows", "of a tree's digests", deep);
+    let bounded = poseidon::run(&short)?;
+    let slower = Ours::of(&bounded, |r| r.leaves_at as f64).by(Ours::of(&report, |r| r.leaves_at as f64));
+    out.ours(format!("its leaf hasher with a queue of {} digests", short.digest_queue), "times as long", slower);
     let link = |name: &str, params: &Params| {
         let rates = [8.0, 16.0, 24.5, 32.0, 64.0, 128.0, 256.0, 512.0];
         let time = |link_gbit_s: f64| {
@@ -163,7 +168,7 @@ pub(super) fn latency() -> Result<Section, LabError> {
     let report = poseidon::run(&params)?;
     let micros = |cycles: f64| params.seconds(1) * cycles * 1e6;
     let l = report.leaf_latency;
-    out.assumed("stages of a permutation", "cycles", params.pipelines.permutation() as f64);
+    out.assumed("input: stages of a permutation", "cycles", params.pipelines.permutation() as f64);
     for (name, value) in [("min", l.min as f64), ("mean", l.mean), ("max", l.max as f64), ("median", l.median as f64)] {
         out.assumed(format!("leaf hasher, {name}"), "us", Ours::of(&report, |_| micros(value)));
     }
@@ -181,7 +186,8 @@ pub(super) fn latency() -> Result<Section, LabError> {
         out.ours(format!("deepest queue of the branch hasher, 2^{log_rows} leaves"), "digests", deepest);
     }
     out.note("The table's cells are missing from the text. Published in words: the leaf hasher's latency is constant, as here; the branch hasher's spread of 0.11 us comes from the host's stream.");
-    out.note("A permutation of 750 stages (30 rounds of 1 + 18 + 6) is assumed: an adder, three multipliers of six stages, the MDS sum.");
+    out.note("A permutation of 750 stages (30 rounds of 1 + 18 + 6) is an input that is assumed: an adder, three multipliers of six stages, the MDS sum.");
+    out.note("The latencies are measured in the run, from the cycle in which a row's last group could enter the core: with the stages as given and a link at the core's rate nothing waits.");
     out.note("The article gives a Merkle branch ceil(log2 n) - 1 digests; it has log2 n.");
     Ok(out)
 }
@@ -192,7 +198,7 @@ pub(super) fn energy() -> Section {
     out.compare("trees", "MT/s", Derived(0.180), 1.0 / SECONDS, Closeness::Decimals(3));
     out.compare("energy of a tree", "J", Derived(766.0), SECONDS * WATTS, Closeness::Decimals(0));
     out.compare("hashes by energy", "MH/J", Derived(0.394), hashes / (SECONDS * WATTS) / 1e6, Closeness::Decimals(3));
-    out.assumed("power of two boards", "W", WATTS);
+    out.assumed("input: power of two boards", "W", WATTS);
     out.ours("with the idle server's 110 W", "MH/J", hashes / (SECONDS * (WATTS + 110.0)) / 1e6);
     out.ours(
         "at the link's 128 Gbit/s, if the power stayed",
@@ -228,6 +234,7 @@ pub(super) fn boards() -> Result<Section, LabError> {
         1e3 * formula::boards_seconds(&full, GIGABYTES, 4),
         Closeness::Decimals(0),
     );
+    out.assumed("input: a hop between boards", "cycles", HOP as f64);
     let exact = formula::boards_seconds(&full, full.bytes() as f64 / 1e9, 4);
     out.ours("the same with all bytes", "ms", 1e3 * exact);
     let mut all = Vec::new();

@@ -190,6 +190,59 @@ fn a_trace_shows_table_2() {
     assert_eq!(accumulator.len(), 31);
 }
 
+/// What a run takes longer at most, when something that its machine has is raised step by step.
+fn worst(base: &Params, steps: &[u64], raise: impl Fn(&mut Params, u64)) -> f64 {
+    let times = steps.iter().map(|step| {
+        let mut params = base.clone();
+        raise(&mut params, *step);
+        (run(&params).seconds, params.seconds(1))
+    });
+    let times: Vec<_> = times.collect();
+    // A run ends with a whole cycle.
+    times.windows(2).map(|pair| (pair[1].0 - pair[1].1) / pair[0].0 - 1.0).fold(f64::MIN, f64::max)
+}
+
+#[test]
+fn more_bandwidth_or_clock_is_not_slower() {
+    let (bandwidths, clocks) =
+        ([3, 7, 16, 20, 32, 40, 64, 90, 128, 200, 256, 400, 512, 1024, 2048], [200, 300, 500, 800, 1000, 1700, 3000]);
+    let mut ruler = 0.0_f64;
+    for workload in Workload::ALL {
+        for traversal in TRAVERSALS {
+            if workload.is_forward() && traversal == Traversal::SubtreeBreadthFirst {
+                continue;
+            }
+            for (policy, latencies) in
+                Policy::ALL.into_iter().flat_map(|policy| [(policy, Latencies::Unit), (policy, Latencies::Real)])
+            {
+                for (log_size, pes) in [(8, 8), (11, 2), (12, 8)] {
+                    let base = Params {
+                        workload,
+                        traversal,
+                        policy,
+                        latencies,
+                        log_size,
+                        pes,
+                        bandwidth_gb_s: 64,
+                        log_subtree: 6,
+                        ..Params::default()
+                    };
+                    let by_bandwidth = worst(&base, &bandwidths, |p, step| p.bandwidth_gb_s = step);
+                    assert!(by_bandwidth <= 0.0, "bandwidth: {by_bandwidth:+.4} for {base:?}");
+                    let by_clock = worst(&base, &clocks, |p, step| p.frequency_mhz = step);
+                    // A level of the fixed ruler whose pair misses its cycle waits 2^(level + 1) cycles for the next.
+                    if policy == Policy::Ruler && matches!(traversal, Traversal::Hybrid | Traversal::DepthFirst) {
+                        ruler = ruler.max(by_clock);
+                    } else {
+                        assert!(by_clock <= 0.0, "clock: {by_clock:+.4} for {base:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(ruler > 0.05 && ruler < 0.2, "{ruler}");
+}
+
 #[test]
 fn the_properties_of_table_1() {
     let base = Params { bandwidth_gb_s: 100_000, ..Params::default() };

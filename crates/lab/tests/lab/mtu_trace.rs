@@ -23,8 +23,8 @@ enum Does {
     Group(u64),
     /// Each PE's pair of leaves comes.
     Pair(u64),
-    /// Each PE's leaves from one to another leave.
-    Leaves(u64, u64),
+    /// Each PE's leaf of this number leaves.
+    Leaf(u64),
 }
 
 fn parse(event: &Event) -> Does {
@@ -32,8 +32,8 @@ fn parse(event: &Event) -> Does {
     let name = event.name.as_str();
     if let Some((level, index)) = name.strip_prefix('L').and_then(|rest| rest.split_once('_')) {
         Does::Operation(number(level) as u32 - 1, number(index))
-    } else if let Some((first, last)) = name.strip_prefix("leaves ").and_then(|rest| rest.split_once('-')) {
-        Does::Leaves(number(first), number(last))
+    } else if let Some(leaf) = name.strip_prefix("leaf ") {
+        Does::Leaf(number(leaf))
     } else if let Some(group) = name.strip_prefix("group ") {
         Does::Group(number(group))
     } else {
@@ -64,7 +64,7 @@ fn end(params: &Params, event: &Event) -> u64 {
         + match parse(event) {
             Does::Operation(..) => params.latency() + 1,
             Does::Group(_) => params.latency() * u64::from(params.log_pes()) + 1,
-            Does::Pair(_) | Does::Leaves(..) => 1,
+            Does::Pair(_) | Does::Leaf(_) => 1,
         }
 }
 
@@ -117,7 +117,7 @@ fn recorded(params: &Params) -> (Report, Trace) {
                 .iter()
                 .map(|e| match parse(e) {
                     Does::Pair(_) => 2 * pes,
-                    Does::Leaves(first, last) => (last - first + 1) * pes,
+                    Does::Leaf(_) => pes,
                     _ => 0,
                 })
                 .sum();
@@ -167,7 +167,7 @@ fn check_reduce<O: Combine>(op: &O, leaves: &[O::Node], params: &Params) {
                     nodes.put(0, i, cycle, leaves[i as usize]);
                 }
             }
-            Does::Leaves(..) => panic!("{event:?}"),
+            Does::Leaf(_) => panic!("{event:?}"),
         }
     }
     assert_eq!(nodes.take(height, 0, u64::MAX), expected[expected.len() - 1]);
@@ -205,10 +205,8 @@ fn check_grow<O: Expand>(op: &O, params: &Params) {
                 }
                 (g << log_pes..).zip(group).for_each(|(i, leaf)| store(i, leaf));
             }
-            Does::Leaves(first, last) => {
-                for i in (0..u64::from(params.pes))
-                    .flat_map(|pe| (first..=last).map(move |i| (pe << (height - log_pes)) + i))
-                {
+            Does::Leaf(leaf) => {
+                for i in (0..u64::from(params.pes)).map(|pe| (pe << (height - log_pes)) + leaf) {
                     store(i, nodes.take(0, i, cycle));
                 }
             }
