@@ -1,4 +1,4 @@
-//! The answer to a query, proven over the rows of a batch and over all rows of a table, beside the plain proof of the batch.
+//! Measures a proven answer to a query over a batch and over a whole table, compared with the plain proof of the batch.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use crate::memory::{self, Took};
 use crate::reckle::{check_time, timed};
 use crate::turns::print_json;
 
-/// The query whose answer is proven where no other is asked.
+/// The default query.
 const QUERY: &str = "SELECT SUM(price), COUNT(*), MIN(price), MAX(price) FROM t WHERE qty BETWEEN 5 AND 9";
 
 #[derive(clap::Args)]
@@ -62,20 +62,20 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// One line of results. Times are wall clock, with the wrap where the profile has one.
+/// One line of results. Times are wall clock and include the wrap, if the profile has one.
 #[derive(Serialize)]
 struct Row {
     kernel: &'static str,
     r#impl: &'static str,
-    /// `selected` over a batch, `complete` over all rows, `batch` of the plain proof.
+    /// `selected`: over a batch; `complete`: over all rows; `batch`: the plain proof.
     statement: &'static str,
     profile: &'static str,
-    /// True of circuits with pinned keys.
+    /// True for circuits with pinned keys.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pinned: bool,
     /// Rows of the table.
     size: usize,
-    /// Rows that are proven about.
+    /// Rows that the proof covers.
     batch: usize,
     threads: usize,
     /// Leaves of a bucket, or slots of a block.
@@ -94,18 +94,18 @@ struct Row {
     verify_ms: f64,
     proof_bytes: usize,
     peak_rss_bytes: u64,
-    /// Seconds over those of the first profile.
+    /// Seconds divided by those of the first profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// The same of updates.
+    /// The same ratio for updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     update_ratio: Option<f64>,
-    /// Of the plain proof: its processor time over that of the answer.
+    /// For the plain proof: its processor time divided by that of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     of_answer: Option<f64>,
 }
 
-/// A table in memory, with what opens its rows.
+/// A table in memory: its rows, and the vector that opens them.
 struct Table {
     schema: Schema,
     rows: Vec<TableRow>,
@@ -124,7 +124,7 @@ impl Table {
         ])?)
     }
 
-    /// 2^`log_size` random rows. The random numbers have a fixed seed.
+    /// 2^`log_size` random rows from a fixed seed.
     fn build(log_size: u8) -> anyhow::Result<Self> {
         let (schema, mut rng) = (Self::schema()?, ChaCha8Rng::seed_from_u64(41));
         let rows: Vec<TableRow> = (0..1u64 << log_size).map(|id| row(id, &mut rng)).collect();
@@ -139,7 +139,7 @@ impl Table {
         Ok(self.schema.elements(&self.rows[index as usize])?)
     }
 
-    /// A new random row at `index`.
+    /// Puts a new random row at `index`.
     fn change(&mut self, index: u64) -> anyhow::Result<()> {
         let new = row(index, &mut self.rng);
         self.vector.apply(&[(index, Some(self.schema.value(&new)?))])?;
@@ -173,7 +173,7 @@ struct Proven<'a> {
 }
 
 impl<'a> Proven<'a> {
-    /// Proves a batch from nothing.
+    /// Proves a batch from scratch.
     fn anew(backend: &'a dyn RecursionBackend, table: &Table, members: &[u64]) -> anyhow::Result<(Self, usize)> {
         let opened = backend.spec().choice.scheme.has_app();
         let batch = Batch::build_as(&table.vector, members, backend.spec().structure())?;
@@ -182,7 +182,7 @@ impl<'a> Proven<'a> {
         Ok((Self { backend, opened, batch, proofs, last }, made))
     }
 
-    /// Refreshes the proof after a new row at `index`; gives the number of proofs made.
+    /// Refreshes the proof after a change of the row at `index`. Returns the number of proofs made.
     fn update(&mut self, table: &mut Table, index: u64) -> anyhow::Result<usize> {
         table.change(index)?;
         self.batch = self.batch.update(&table.vector, &[], &[], &[index])?;
@@ -192,7 +192,7 @@ impl<'a> Proven<'a> {
     }
 }
 
-/// Makes the proofs of a batch that `proofs` lacks; gives the last and how many were made.
+/// Makes the proofs of a batch that are missing from `proofs`. Returns the last proof and the number of proofs made.
 fn prove(
     backend: &dyn RecursionBackend,
     opened: bool,
@@ -250,7 +250,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rows of a profile.
+/// Measures one profile. Returns the rows of the three statements.
 fn rows_of(
     args: &Args,
     query: &Query,
@@ -309,7 +309,7 @@ fn rows_of(
     Ok([selected, batch, complete])
 }
 
-/// What was measured of one backend.
+/// Measurements of one backend.
 struct Measured {
     capacity: usize,
     took: Took,
@@ -366,7 +366,7 @@ fn measure(
     })
 }
 
-/// The output is that of the application's code over the rows.
+/// Checks that the output equals that of the application's code over the rows.
 fn check(
     query: &Query,
     app: &dyn MapReduce,

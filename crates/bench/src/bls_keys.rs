@@ -1,5 +1,6 @@
-//! Aggregate keys of BLS signatures: a committee among many keys, proven, refreshed after one signer has changed, and used to
-//! check a signature; beside one circuit for the whole committee, which knows no updates.
+//! Measures aggregate keys of BLS signatures: the key of a committee among many keys is proven, refreshed after one
+//! signer has changed, and used to check a signature. The baseline is one circuit for the whole committee, which cannot
+//! be updated.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Our row. Times are wall clock, with the wrap where the profile has one.
+/// Our row. Times are wall clock and include the wrap, if the profile has one.
 #[derive(Serialize)]
 struct Row {
     kernel: &'static str,
@@ -75,36 +76,36 @@ struct Row {
     threads: usize,
     wrapped: bool,
     bucket_capacity: usize,
-    /// log2 of the rows of circuits of Plonky2.
+    /// log2 of the rows of Plonky2's circuits.
     #[serde(skip_serializing_if = "Option::is_none")]
     degree_bits: Option<usize>,
     bits_unique_decoding: f64,
     bits_johnson: f64,
     commit_s: f64,
     setup_s: f64,
-    /// Those of the aggregation.
+    /// Equal to `aggregate_s`.
     seconds: f64,
     aggregate_s: f64,
     aggregate_processor_s: f64,
     aggregate_proofs: usize,
-    /// One signer leaves and another joins.
+    /// Time of replacing one signer.
     update_s: f64,
     update_processor_s: f64,
     update_proofs: usize,
     verify_ms: f64,
-    /// The signature under the proven key: two pairings.
+    /// Time of checking the signature with the proven key: two pairings.
     signature_ms: f64,
     proof_bytes: usize,
     peak_rss_bytes: u64,
-    /// Seconds over those of the first profile.
+    /// Seconds divided by those of the first profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// The same of updates.
+    /// The same ratio for updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     update_ratio: Option<f64>,
 }
 
-/// A row of the baseline: one circuit for 2^`height` signers, proven anew for every change.
+/// A row of the baseline: one circuit for 2^`height` signers, which makes a new proof for every change.
 #[derive(Serialize)]
 struct Baseline {
     kernel: &'static str,
@@ -120,14 +121,14 @@ struct Baseline {
     seconds: f64,
     processor_seconds: f64,
     extrapolated: bool,
-    /// Its seconds for each second of an update in the first profile.
+    /// Seconds divided by those of an update in the first profile.
     ratio: f64,
-    /// The same of processor time, which a busy machine changes less.
+    /// The same ratio of processor times, which depend less on other load of the machine.
     processor_ratio: f64,
 }
 
 impl Row {
-    /// What the update of one signer took.
+    /// Times of the update of one signer.
     fn update(&self) -> Took {
         Took { seconds: self.update_s, processor_seconds: self.update_processor_s }
     }
@@ -136,7 +137,7 @@ impl Row {
 const KERNEL: &str = "bls-keys";
 const MESSAGE: &[u8] = b"evergrove-bench bls-keys";
 
-/// Keys of consecutive secrets.
+/// A table of the keys of consecutive secrets.
 struct World {
     keys: Vec<Point>,
     first: Fr,
@@ -191,7 +192,7 @@ impl World {
         Ok((Self { keys, first, vector, signers, rng }, commit_s))
     }
 
-    /// The signature of the signers, made by the sum of their secrets.
+    /// The signature of the signers, made with the sum of their secrets.
     fn sign(&self) -> anyhow::Result<[u8; 96]> {
         let sum: Fr = self.signers.iter().map(|i| self.first + Fr::from(*i)).sum();
         Ok(secret(sum)?.sign(MESSAGE, CIPHERSUITE, &[]).compress())
@@ -200,7 +201,7 @@ impl World {
 
 type Proofs = HashMap<(Statement, NodeKind), NodeProof>;
 
-/// Makes the proofs that `proofs` lacks; returns the last and how many were made.
+/// Makes the proofs that are missing from `proofs`. Returns the last proof and the number of proofs made.
 fn prove(
     backend: &dyn RecursionBackend,
     world: &World,
@@ -333,7 +334,8 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     })
 }
 
-/// One circuit for a committee of 2^2 to 2^10 in a tree of the paper's height: the bucket with as many slots as signers.
+/// One circuit for each committee of 2^2 to 2^10 signers in a tree of the paper's height: a bucket with one slot for
+/// each signer.
 fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> anyhow::Result<Vec<Baseline>> {
     const HEIGHT: u8 = 21;
     let class = HeightClass::of(HEIGHT).context("a height of 1 to 40")?;
@@ -349,7 +351,7 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> any
                 Size { capacity: signers, degree_bits },
             )
         };
-        // The configuration does not depend on the degree but for the last polynomial of FRI.
+        // Only the final polynomial of FRI depends on the degree.
         let rows = evergrove_recursion::setup::bucket_rows(&spec(13));
         let degree_bits = rows.next_power_of_two().ilog2() as usize;
         let (took, extrapolated) = match out.last().filter(|_| height > args.measured_log) {
@@ -380,7 +382,7 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> any
     Ok(out)
 }
 
-/// What a proof of one circuit takes.
+/// Times of a proof by one circuit.
 fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> anyhow::Result<Took> {
     let mut builder = CircuitBuilder::new(spec.spec().config.clone());
     let targets = spec.bucket(&mut builder);

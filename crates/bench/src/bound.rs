@@ -1,8 +1,9 @@
-//! The least time that a kernel's vector instructions allow: their number over what a core begins in a cycle, at the clock's rate.
+//! A lower bound on a kernel's time: the number of its vector instructions, divided by the number that a core can issue
+//! per second.
 //!
-//! Counts are those of the bodies in `evergrove-primitives` and `evergrove-kernels`, operation by operation; the unit is an instruction
-//! on one register. Loads, stores, transpositions, broadcasts and spilled registers are not counted, nor is any waiting: the bound
-//! is below what can be reached. docs/benchmarks.md says so to its readers, with the model of a core.
+//! The counts follow the code in `evergrove-primitives` and `evergrove-kernels`, operation by operation. The unit is an
+//! instruction on one register. Loads, stores, transpositions, broadcasts, register spills and stalls are not counted,
+//! so no code can reach the bound. docs/benchmarks.md explains this and the model of a core.
 
 use std::hint::black_box;
 use std::ops::{Add, Mul};
@@ -12,14 +13,15 @@ use evergrove_kernels::msm::Plan;
 use evergrove_primitives::lanes::Isa;
 use serde_json::{Value, json};
 
-/// Points up to which scalars are halved, and nothing is counted: `HALVED` of the kernel.
+/// With at most this many points the kernel splits scalars into halves, and nothing is counted. Equals the kernel's
+/// `HALVED`.
 const HALVED: usize = 1 << 13;
 
 /// Vector instructions on one register.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Count {
     all: f64,
-    /// How many of them are multiplications, of integers or of floating-point numbers.
+    /// The multiplications among them, of integers or of floating-point numbers.
     products: f64,
 }
 
@@ -45,7 +47,7 @@ impl Mul<Count> for f64 {
     }
 }
 
-/// Operations on the Goldilocks field, one register of elements each: `field/goldilocks/lanes.rs`.
+/// Operations on the Goldilocks field, on one register of elements: `field/goldilocks/lanes.rs`.
 #[derive(Clone, Copy)]
 struct Goldilocks(Isa);
 
@@ -53,24 +55,25 @@ impl Goldilocks {
     fn is_52(self) -> bool {
         self.0 == Isa::Avx512Ifma
     }
-    /// A sum or a difference, folded. On AVX2 without the shifts by 2^63, which cancel between two of them.
+    /// A sum or a difference, folded. The count for AVX2 omits the shifts by 2^63, which cancel between two operations.
     fn sum(self) -> Count {
         instructions(if self.0 == Isa::Avx2 { 4 } else { 3 })
     }
-    /// The least representative, behind a sum or a product.
+    /// Reduces a sum or a product to the least representative.
     fn reduce(self) -> Count {
         instructions(if self.0 == Isa::Avx2 { 3 } else { 2 })
     }
-    /// A product of two words with one operand made ready: 21 operations with 52-bit multipliers, 23 with those of 32 bits.
+    /// A product of two words with one prepared operand: 21 operations with 52-bit multipliers, 23 with 32-bit
+    /// multipliers.
     fn product(self) -> Count {
         if self.is_52() {
-            // Seven multiplications and one that folds.
+            // Seven multiplications, and one for the fold.
             products(8) + instructions(7) + 2.0 * self.sum()
         } else {
             products(5) + instructions(12) + 2.0 * self.sum()
         }
     }
-    /// A product with 2^s, for s above 0.
+    /// A product with 2^s for s > 0.
     fn shift(self, s: u32) -> Count {
         match s {
             33..=63 => products(1) + instructions(3) + 2.0 * self.sum(),
@@ -79,9 +82,9 @@ impl Goldilocks {
     }
 }
 
-/// A node of `radix` children of an NTT, on a register of each: `ntt/pass.rs` and `ntt/butterfly.rs`.
+/// An NTT node with `radix` children, one register for each: `ntt/pass.rs` and `ntt/butterfly.rs`.
 fn ntt_node(f: Goldilocks, radix: u32) -> Count {
-    /// The root of block q is 2 to this power.
+    /// The root of block q is 2 to the power `TWISTS[q]`.
     const TWISTS: [u32; 8] = [0, 48, 24, 72, 12, 60, 36, 84];
     let mut count = f64::from(radix - 1) * f.product() + f64::from(radix) * f.reduce();
     for level in 0..radix.ilog2() {
@@ -94,7 +97,7 @@ fn ntt_node(f: Goldilocks, radix: u32) -> Count {
     count
 }
 
-/// The extension of eight columns of 2^`log_size` coefficients by 2^`rate_bits`.
+/// The extension of eight columns of 2^`log_size` coefficients by a factor of 2^`rate_bits`.
 fn extension(isa: Isa, log_size: u32, rate_bits: u32) -> Count {
     let (f, rows) = (Goldilocks(isa), f64::from(1u32 << log_size) * f64::from(1 << rate_bits) * registers(isa));
     let top = if log_size == 0 { 0 } else { (log_size - 1) % 4 + 1 };
@@ -108,10 +111,10 @@ fn extension(isa: Isa, log_size: u32, rate_bits: u32) -> Count {
 fn poseidon(isa: Isa) -> Count {
     let f = Goldilocks(isa);
     let split = instructions(2);
-    // l + 2^32 h of two halves; with 52-bit multipliers the sum is part of the product.
+    // l + 2^32 h of two halves. With 52-bit multipliers the sum is part of the product.
     let join = products(1) + instructions(3) + f.sum();
     let (sbox, halves, word, join52) = if f.is_52() {
-        // Two squares and two products, three of them folded to pairs.
+        // Two squares and two products. Three of the results are folded to pairs.
         let (square, product) = (products(5) + instructions(1), products(7));
         let fold = products(2) + instructions(7);
         let sbox = instructions(1) + 2.0 * square + 2.0 * product + 3.0 * fold;
@@ -137,12 +140,12 @@ fn poseidon(isa: Isa) -> Count {
     8.0 * full + 22.0 * partial + renewed + around
 }
 
-/// Keccak-f\[1600\] on registers of states, for a node of a tree: `hash/keccak/lanes.rs`. Fifteen words of the first round are zero,
-/// and the last round computes four words.
+/// Keccak-f\[1600\] on registers of states, for a node of a tree: `hash/keccak/lanes.rs`. Fifteen words of the first
+/// round are zero, and the last round computes only four words.
 fn keccak(isa: Isa) -> Count {
     // Columns, their rotations and sums; theta, rho, chi, iota.
     let rounds = match isa {
-        // A rotation is two shifts and a sum; those by 8 and 56 are one shuffle.
+        // A rotation takes two shifts and a sum; a rotation by 8 or 56 takes one shuffle.
         Isa::Avx2 => {
             let round = 20 + 5 * 3 + 5 + 25 + 22 * 3 + 2 + 25 * 2 + 1;
             let last = 20 + 5 * 3 + 5 + 5 + 4 * 3 + 4 * 2 + 1;
@@ -165,15 +168,16 @@ struct Prime {
 }
 
 impl Prime {
-    /// `n` products of limbs, low or high, of `operands` limbs that come as integers. By floating point a low and a high one take two
-    /// multiplications, two sums and two sums of integers; a limb is made a number by three instructions.
+    /// `n` low or high halves of products of limbs, where `operands` limbs are integers. In floating point, a low and a
+    /// high half together take two multiplications, two additions and two integer additions. Converting a limb takes
+    /// three instructions.
     fn multiplications(self, n: u32, operands: u32) -> Count {
         if self.isa == Isa::Avx512Ifma { products(n) } else { products(n) + instructions(2 * n + 3 * operands) }
     }
     fn normalize(self) -> Count {
         instructions(3 * (self.limbs - 1))
     }
-    /// Steps of the reduction, sums of columns and carries, for as many early and late steps.
+    /// The reduction, the sums of columns and the carries, for the given numbers of early and late steps.
     fn carries(self, early: u32, late: u32) -> Count {
         instructions(3 * early + 4 * late + self.limbs) + self.normalize()
     }
@@ -187,39 +191,39 @@ impl Prime {
         let m = self.limbs;
         self.multiplications(3 * m * m + m + 1, 2 * m) + self.carries(m - 2, 1) + instructions(2 * m + 2)
     }
-    /// A product with a factor made ready, whose limbs are numbers already.
+    /// A product with a prepared factor, whose limbs are already converted.
     fn scale(self) -> Count {
         let m = self.limbs;
         self.multiplications(4 * m * m, 2 * m) + self.carries(m - 2, 2)
     }
-    /// A product added to a sum, by a weight from a table.
+    /// Adds a product with a weight from a table to a sum.
     fn accumulate(self) -> Count {
         let m = self.limbs;
         self.multiplications(2 * m * m, 2 * m)
     }
-    /// Four words to five limbs.
+    /// Converts four words to five limbs.
     fn unpack(self) -> Count {
         instructions(if self.limbs == 5 { 12 } else { 0 })
     }
-    /// The least representative, and five limbs to four words.
+    /// Reduces to the least representative and converts five limbs to four words.
     fn pack(self) -> Count {
         let m = self.limbs;
         instructions(1 + 3 * m) + 2.0 * self.normalize() + instructions(if m == 5 { 11 } else { 0 })
     }
-    /// An affine addition of a batch: five products and a square.
+    /// An affine addition in a batch: five products and a square.
     fn addition(self) -> Count {
         5.0 * self.product() + self.square()
     }
 }
 
-/// Registers of eight elements.
+/// Registers for eight elements.
 fn registers(isa: Isa) -> f64 {
     if isa == Isa::Avx2 { 2.0 } else { 1.0 }
 }
 
-/// Additions of a multi-scalar multiplication of random scalars, magnitudes of `bits` bits.
+/// Additions in a multi-scalar multiplication with random scalars, whose magnitudes have `bits` bits.
 fn additions(points: usize, bits: usize, threads: u32) -> f64 {
-    // One in 2^k magnitudes is k bits shorter.
+    // A fraction 2^-k of the magnitudes is at least k bits shorter.
     let mut lengths = vec![0; bits + 1];
     let mut left = points;
     for length in lengths.iter_mut().rev() {
@@ -230,10 +234,10 @@ fn additions(points: usize, bits: usize, threads: u32) -> f64 {
     expected.additions + expected.aggregation
 }
 
-/// A kernel that was measured, on one of our bodies.
+/// A measured kernel on one of our implementations.
 pub(crate) struct Measured<'a> {
     pub(crate) kernel: &'a str,
-    /// Arguments beside size, threads and instruction set.
+    /// Arguments other than size, threads and instruction set.
     pub(crate) arguments: &'a [&'a str],
     pub(crate) isa: Isa,
     pub(crate) size: usize,
@@ -242,8 +246,8 @@ pub(crate) struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// The instructions of all threads, and where the counts come from. `None` where none are defended: plain Rust, and kernels whose
-    /// work is more than what is counted here.
+    /// The instructions of all threads, and the source of the counts. `None` for plain Rust, and for kernels that do
+    /// more work than is counted here.
     fn count(&self) -> Option<(Count, &'static str)> {
         let isa = self.isa;
         if isa == Isa::Portable {
@@ -299,7 +303,7 @@ impl Measured<'_> {
         })
     }
 
-    /// The bound as fields of a row that took `seconds`.
+    /// The bound, as fields of a row whose time is `seconds`.
     pub(crate) fn json(&self, core: &Core, seconds: f64) -> Option<Value> {
         let (count, source) = self.count()?;
         let ports = core.ports(self.isa);
@@ -319,31 +323,31 @@ impl Measured<'_> {
     }
 }
 
-/// Multiplications that a core begins in a cycle: no x86-64 core has more units for them.
+/// Vector multiplications that a core can issue per cycle. No x86-64 core has more than two units for them.
 const MULTIPLIERS: u32 = 2;
 
-/// What a core does in a second, at most.
+/// The maximum throughput of a core.
 pub(crate) struct Core {
-    /// Vector instructions that it begins in a cycle, where the caller knows better.
+    /// Vector instructions per cycle, if the caller gave a number.
     ports: Option<u32>,
     amd: bool,
-    /// Cycles in a nanosecond.
+    /// Cycles per nanosecond.
     rate: f64,
 }
 
 impl Core {
-    /// The core that this runs on.
+    /// The core of this machine.
     pub(crate) fn new(ports: Option<u32>) -> Self {
         let amd = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("AuthenticAMD"));
         Self { ports, amd, rate: 0.0 }
     }
 
-    /// Measures the rate of the clock again. The highest counts, since the bound is one from below.
+    /// Measures the clock rate again. The highest rate counts, so that the bound stays a lower bound.
     pub(crate) fn measure(&mut self) {
         self.rate = self.rate.max(rate());
     }
 
-    /// Vector instructions that begin in a cycle: four on AMD's cores; on Intel's three of 256 bits, or two of 512.
+    /// Vector instructions per cycle: four on AMD's cores; on Intel's cores three of 256 bits or two of 512 bits.
     fn ports(&self, isa: Isa) -> u32 {
         let usual = match isa {
             _ if self.amd => 4,
@@ -354,11 +358,11 @@ impl Core {
     }
 }
 
-/// Cycles in a nanosecond, by a chain of operations of one cycle that wait for each other: the best of some turns.
+/// Cycles per nanosecond: the best of several runs of a chain of dependent one-cycle operations.
 fn rate() -> f64 {
     const TURNS: usize = 16;
     const STEPS: u32 = 1 << 19;
-    // Unknown to the compiler, which would make one operation of many.
+    // `black_box` keeps the compiler from merging the operations.
     let (mask, addend) = black_box((0x9e37_79b9_7f4a_7c15_u64, 0xd1b5_4a32_d192_ed03_u64));
     let turn = |_| {
         let (start, mut x) = (Instant::now(), black_box(1_u64));
@@ -375,7 +379,7 @@ fn rate() -> f64 {
 mod tests {
     use super::*;
 
-    /// Documented where the operations are: `field/goldilocks/lanes.rs`, docs/performance.md.
+    /// The counts that `field/goldilocks/lanes.rs` and docs/performance.md state.
     #[test]
     fn counts_are_those_of_the_bodies() {
         let product = |isa| Goldilocks(isa).product().all;
@@ -388,7 +392,7 @@ mod tests {
         let prime = |limbs| Prime { isa: Isa::Avx512Ifma, limbs };
         assert_eq!([prime(5), prime(8)].map(|f| f.product().products), [101.0, 257.0]);
         assert_eq!([prime(5).scale().products, prime(8).square().products], [100.0, 201.0]);
-        // 15 products, 32 butterflies, 17 products with powers of two, 16 representatives.
+        // 15 products, 32 butterflies, 17 products with powers of two, 16 reductions.
         assert_eq!(ntt_node(Goldilocks(Isa::Avx512Ifma), 16).all, 315.0 + 256.0 + 138.0 + 32.0);
     }
 
@@ -396,7 +400,7 @@ mod tests {
     fn bounds_are_for_what_is_counted() {
         let core = Core { ports: Some(2), amd: false, rate: 2.0 };
         let measured = |kernel, isa| Measured { kernel, arguments: &[], isa, size: 1 << 10, columns: 8, threads: 1 };
-        // 1,024 permutations of leaves and 1,023 of nodes, eight at a time.
+        // 1,024 permutations for leaves and 1,023 for nodes, eight at a time.
         let bound = measured("merkle-poseidon", Isa::Avx512Ifma).json(&core, 1.0).unwrap();
         let seconds = 2047.0 / 8.0 * poseidon(Isa::Avx512Ifma).all / 2.0 / 2e9;
         assert!((bound["seconds"].as_f64().unwrap() / seconds - 1.0).abs() < 1e-9, "{bound}");

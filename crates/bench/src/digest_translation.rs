@@ -1,5 +1,6 @@
-//! `evergrove-bench digest-translation`: both digests of a table proven, one leaf changed, the proof verified; by the circuits on tables and by those of
-//! Plonky2, in one process. Where Plonky2 is measured: beside one circuit for the whole tree, which knows no updates.
+//! `evergrove-bench digest-translation` proves both digests of a table, changes one leaf and verifies the proof, with
+//! the circuits on tables and with those of Plonky2, in one process. Plonky2's baseline is one circuit for the whole
+//! tree, which cannot be updated.
 
 mod monolithic;
 
@@ -70,47 +71,49 @@ struct Row {
     size: usize,
     bucket_height: u8,
     threads: usize,
-    /// Rows of Plonky2's circuits before padding: bucket, merge.
+    /// Rows of Plonky2's bucket and merge circuits before padding.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<[usize; 2]>,
     bits_unique_decoding: f64,
     bits_johnson: f64,
     setup_seconds: f64,
-    /// All proofs, with the wrap where the profile has one.
+    /// All proofs, including the wrap if the profile has one.
     seconds: f64,
     processor_seconds: f64,
     ms_per_leaf: f64,
     proofs: usize,
-    /// Table and bucket; a merge; the wrap.
+    /// Seconds of a bucket with its table, of a merge, and of the wrap.
     bucket_seconds: f64,
     merge_seconds: Option<f64>,
     wrap_seconds: f64,
-    /// One leaf changed, with the wrap.
+    /// Time after a change of one leaf, including the wrap.
     update_seconds: f64,
     update_processor_seconds: f64,
     update_proofs: usize,
     verify_ms: f64,
     proof_bytes: usize,
     peak_bytes: u64,
-    /// Computed, not measured: 2^23 leaves on this many workers, proofs spread evenly and the path to the root at the end.
+    /// Computed, not measured: 2^23 leaves on this many workers. The proofs are spread evenly, and the path to the root
+    /// comes last.
     projected_workers: u64,
     projected_seconds: f64,
-    /// Of a bucket, for each of its Keccak permutations, and what docs/math/applications.md predicts on tables.
+    /// Milliseconds of a bucket per Keccak permutation, and the prediction of docs/math/applications.md for tables.
     keccak_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     predicted_keccak_ms: Option<f64>,
-    /// Seconds over those of the first profile.
+    /// Seconds divided by those of the first profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// The same of updates.
+    /// The same ratio for updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     update_ratio: Option<f64>,
 }
 
-/// Of docs/math/applications.md: milliseconds of a bucket of 2^7 slots on tables for each of its 255 permutations, two threads of a Zen 5.
+/// From docs/math/applications.md: milliseconds per Keccak permutation in a bucket of 2^7 slots on tables, which has
+/// 255 permutations, on two threads of a Zen 5.
 const PREDICTED_KECCAK_MS: f64 = 1.7;
 
-/// What proves, and what the benchmark says of it.
+/// A backend with the properties that the benchmark prints.
 struct Circuits {
     backend: Arc<dyn RecursionBackend>,
     bits: SoundnessBits,
@@ -131,7 +134,7 @@ impl Circuits {
 }
 
 impl Row {
-    /// What the update of one leaf took.
+    /// Times of the update of one leaf.
     fn update(&self) -> Took {
         Took { seconds: self.update_seconds, processor_seconds: self.update_processor_seconds }
     }
@@ -179,7 +182,7 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     vector.apply(&(0..leaves).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
     let parameters: PublicParameters<&dyn RecursionBackend> = vc::r#gen(args.log_size, backend)?;
 
-    // The first proofs make the provers' tables.
+    // The first proofs also make the provers' tables.
     let mut small = Vector::new(args.bucket_height + 1, MemoryStore::new())?;
     small.apply(&(0..2 << args.bucket_height).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
     vc::agg(&vc::r#gen(small.height(), backend)?, &[], &small)?;

@@ -1,6 +1,8 @@
-//! `engine`: the proofs of the backend `grove`, a full bucket and a merge of two, beside those of Plonky2's profile `proven` by our prover.
+//! `engine` measures proofs of the backend `grove`, a full bucket and a merge of two, compared with those of Plonky2's
+//! profile `proven` with our prover.
 //!
-//! A run is what a backend does for a node: children verified, witness, proof, the fresh proof verified.
+//! A run is a backend's work for a node: it verifies the children, makes the witness and the proof, and verifies the
+//! new proof.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -54,7 +56,7 @@ struct Row {
     size: usize,
     threads: u32,
     seconds: f64,
-    /// Seconds per second of ours.
+    /// Seconds divided by ours.
     ratio: f64,
     proof_bytes: usize,
     bits_unique_decoding: f64,
@@ -63,7 +65,7 @@ struct Row {
     own: Option<Own>,
 }
 
-/// A profile by its name.
+/// A profile, serialized by its name.
 struct Profiled(Profile);
 
 impl Serialize for Profiled {
@@ -72,15 +74,15 @@ impl Serialize for Profiled {
     }
 }
 
-/// What only our rows have.
+/// Fields that only our rows have.
 #[derive(Serialize)]
 struct Own {
     permutations: usize,
-    /// Seconds until the backend could prove.
+    /// Seconds to build the backend.
     start: f64,
-    /// What the proofs so far took more than the backend, in bytes, where nothing else was loaded.
+    /// Peak memory of the proofs so far beyond that of the backend, in bytes. `None` without `--alone`.
     peak_bytes: Option<u64>,
-    /// Seconds of the steps of one of the proofs.
+    /// Seconds of each step of the last proof.
     claims: f64,
     witness: f64,
     commitment: f64,
@@ -101,7 +103,7 @@ impl Last {
     }
 }
 
-/// Keeps them in what both share.
+/// Records the steps of each proof in the shared [`Last`].
 struct Watch(Arc<Last>);
 
 impl Observer for Watch {
@@ -116,7 +118,7 @@ impl Observer for Watch {
     }
 }
 
-/// What a backend is given: two full buckets, the first one's witness, and the merge of both.
+/// A backend's inputs: the witness of a full bucket, the witness of a merge, and the proofs of its two buckets.
 struct Subject {
     bucket: Witness,
     merge: Witness,
@@ -220,7 +222,7 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rows of permutations of a circuit.
+/// Permutation rows of a circuit.
 fn permutations(profile: Profile, class: HeightClass, kind: NodeKind) -> Option<usize> {
     let size = circuit::Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
     let shape = shape(profile, class)?;

@@ -1,5 +1,5 @@
-//! `engine-verify`: a verification of a merge of the backend `grove` on one thread: with the key in memory, and beside a key file as `evergrove-verifier` does it,
-//! in lanes and in plain Rust. Beside it Plonky2's merge by our verifier.
+//! `engine-verify` verifies a merge of the backend `grove` on one thread: with the key in memory, and with a key file
+//! as `evergrove-verifier` does, in lanes and in plain Rust. The peer is Plonky2's merge with our verifier.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! `ethereum`: proofs of claims about Ethereum's state and lists, from files of real data: everything a block touches, one account with a slot, all receipts of a block, accounts of the genesis.
+//! `ethereum` proves claims about Ethereum's state and lists, from files of real data: everything that a block touches,
+//! one account with a slot, all receipts of a block, accounts of the genesis.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,28 +41,28 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What the row of a case has.
+/// The row of a case.
 #[derive(serde::Serialize)]
 struct Figures {
     kernel: &'static str,
     case: String,
     claims: usize,
     keccak_blocks: usize,
-    /// Proofs of all, and those that were made.
+    /// All proofs of the batch, and those that were made.
     proofs: usize,
     new_proofs: usize,
-    /// log2 of the elements that the proof of a piece commits to, and that of a join.
+    /// log2 of the elements that the proof of a piece commits to, and of those of a join.
     variables: usize,
     join_variables: Option<usize>,
-    /// Circuits and keys.
+    /// Time to build the circuits and keys.
     setup_seconds: f64,
     seconds: f64,
-    /// With the digest of the claims, and keys in memory.
+    /// Includes the digest of the claims; keys are in memory.
     verify_ms: f64,
     proof_bytes: usize,
     bits: f64,
     threads: usize,
-    /// Of the peer that has a proof for each node, and how often its time ours has.
+    /// Estimated seconds of a peer with one proof per node, and these seconds divided by ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     node_proofs_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +76,7 @@ fn bytes(value: &Value) -> Result<Vec<u8>> {
     Ok((0..digits.len()).step_by(2).map(byte).collect::<Result<_, _>>()?)
 }
 
-/// Bytes with zeros before them.
+/// Pads bytes with leading zeros.
 fn fixed<const N: usize>(value: &Value) -> Result<[u8; N]> {
     let (bytes, mut out) = (bytes(value)?, [0; N]);
     ensure!(bytes.len() <= N, "{} bytes: at most {N} are expected", bytes.len());
@@ -88,9 +89,9 @@ fn median(mut seconds: Vec<f64>) -> f64 {
     seconds[seconds.len() / 2]
 }
 
-/// A state, and claims about it.
+/// A state with claims about it.
 struct State {
-    /// One root.
+    /// The kind of root.
     tag: Tag,
     root: Hash,
     nodes: Nodes,
@@ -122,7 +123,7 @@ impl Args {
         case.contains(&self.case)
     }
 
-    /// One proof, of just the size of the claims.
+    /// Proves all claims in one proof whose circuit fits them exactly.
     fn single(&self, case: &str, state: &State) -> Result<()> {
         if !self.chosen(case) {
             return Ok(());
@@ -164,7 +165,7 @@ impl Args {
         Ok(1e3 * median(seconds))
     }
 
-    /// Pieces and joins: those that an earlier batch does not have.
+    /// Proves pieces and joins, except for those of an earlier batch.
     fn batch(&self, case: &str, state: &State, options: (Size, Option<u8>), earlier: Option<&Made>) -> Result<Made> {
         let find = |hash: &Hash| state.nodes.get(hash);
         let batch = earlier.map(|made| &made.batch);
@@ -204,8 +205,8 @@ impl Args {
         self.print(&figures)?;
         Ok(Made { batch, prover })
     }
-    /// Seconds of a proof that verifies two others, on the same engine: what a circuit of one node takes that verifies its children's proofs, were its Keccak and its decoding free
-    /// and had it at most two children.
+    /// Seconds of a proof that verifies two others, on the same engine. This is a lower bound for a circuit of one node
+    /// that verifies its children's proofs: Keccak and decoding are not counted, and a node has at most two children.
     fn node_proof(&self) -> Result<f64> {
         let world = small()?;
         let find = |hash: &Hash| world.nodes.get(hash);
@@ -225,13 +226,13 @@ impl Args {
     }
 }
 
-/// A batch, and what makes its proofs.
+/// A batch with its prover.
 struct Made {
     batch: Batch,
     prover: Arc<StateProver<Quadratic>>,
 }
 
-/// Some accounts below one branch.
+/// A state with a few accounts below one branch.
 fn small() -> Result<State> {
     let (mut state, mut claims) = (Trie::empty(Keys::Hashed), Vec::new());
     for i in 0..3_u8 {
@@ -244,7 +245,7 @@ fn small() -> Result<State> {
 }
 
 impl State {
-    /// The nodes for accounts in a trie.
+    /// A state with the nodes of a trie that prove the claims about accounts.
     fn of(state: &mut Trie, claims: Vec<Claim>) -> Result<Self> {
         let (root, mut nodes) = (state.root(), Vec::new());
         for claim in &claims {
@@ -262,7 +263,7 @@ impl State {
     }
 }
 
-/// What all rows have.
+/// The figures that all rows have.
 fn figures(case: &str, witness: &Witness, state: &State, verifier: &StateVerifier<Quadratic>) -> Result<Figures> {
     let size = witness.size();
     Ok(Figures {
@@ -285,7 +286,7 @@ fn figures(case: &str, witness: &Witness, state: &State, verifier: &StateVerifie
     })
 }
 
-/// The account of one side of a block, in the files of real data.
+/// The claim about an account before or after a block, from the files of real data.
 fn account_of(address: [u8; 20], side: &Value) -> Result<Claim> {
     Ok(match side {
         Value::Null => Claim::AbsentAccount { address },
@@ -301,7 +302,7 @@ fn account_of(address: [u8; 20], side: &Value) -> Result<Claim> {
     })
 }
 
-/// What a block touches, before or after it.
+/// The state that a block touches, before or after it.
 fn touched(block: &Value, side: &str, root: &str, quiet: bool) -> Result<State> {
     let mut nodes = Vec::new();
     for list in ["preNodes", "newNodes"] {

@@ -1,4 +1,4 @@
-//! `field-mul`: products of prime field elements that stay in cache, beside ark-ff's.
+//! `field-mul` multiplies elements of prime fields that stay in cache, with our code and with ark-ff.
 
 use std::fmt::Debug;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::merkle::parse_isa;
 use crate::turns::{Row, medians};
 
-/// Elements at a time: 2^8 of 381 bits and as many factors fit every first-level cache, also as limbs.
+/// Elements at a time. 2^8 elements of 381 bits and as many factors fit every first-level cache, also as limbs.
 const ELEMENTS: usize = 1 << 8;
 /// Runs of each implementation.
 const RUNS: usize = 15;
@@ -53,7 +53,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// `x[i] = x[i] y[i]`, `passes` times; the seconds without loads and stores. By prepared factors, if `factors`.
+/// Computes `x[i] = x[i] y[i]` `passes` times, and returns the seconds without loads and stores. If `factors` is set,
+/// it uses prepared factors.
 struct Passes<'a, F> {
     x: &'a mut [F],
     y: &'a [F],
@@ -112,7 +113,7 @@ fn measure<F: PrimeElement + Field + Debug>(args: &Args) -> anyhow::Result<()> {
     let names = ["evergrove", "evergrove-factor", "ark"];
     let size = 1usize << args.log_size;
     let passes = size / ELEMENTS;
-    // Powers of two elements of no structure.
+    // Powers of two elements without structure.
     let (g, h) = (F::from(3u64).inverse().expect("3 is a unit"), F::from(7u64).inverse().expect("7 is a unit"));
     let (x, y): (Vec<F>, Vec<F>) = (1..=ELEMENTS as u64).map(|i| (g.pow([i]), h.pow([i]))).unzip();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads as usize).build()?;

@@ -1,4 +1,4 @@
-//! `evergrove-bench jobs`: what the engine on BullMQ's queue costs beside the tasks themselves, on a real Redis server.
+//! `evergrove-bench jobs` measures the overhead of the engine on BullMQ's queue, on a real Redis server.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -60,7 +60,7 @@ struct RunRow {
     task_seconds: f64,
     seconds: f64,
     ns_per_element: f64,
-    /// What the tasks alone take, shared by the workers.
+    /// Seconds of the tasks alone, shared by the workers.
     floor_seconds: f64,
     overhead_seconds_per_task: f64,
 }
@@ -72,15 +72,15 @@ struct PlanRow {
     size: usize,
     threads: usize,
     seconds: f64,
-    /// Memory of the leader's process before, with the graph in it, and the most that planning has taken.
+    /// Memory of the leader's process with the graph before planning, and the peak of planning.
     graph_bytes: u64,
     peak_bytes: u64,
-    /// The most that planning half of the tasks has taken beyond their graph.
+    /// Peak of planning beyond the graph, for all tasks and for half as many.
     planning_bytes: u64,
     half_planning_bytes: u64,
 }
 
-/// Tasks that take a while and give their key.
+/// Tasks that wait for a fixed time and return their key.
 struct Waiting(Duration);
 
 impl Runner for Waiting {
@@ -115,7 +115,7 @@ impl Work for Waiting {
     }
 }
 
-/// Worker processes, which end with the value.
+/// Worker processes, which are killed when the value is dropped.
 struct Workers(Vec<Child>);
 
 impl Workers {
@@ -133,7 +133,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // It may have ended already.
+            // The worker may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -170,12 +170,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The depth of the smallest full binary tree of at least so many tasks.
+/// The depth of the smallest full binary tree with at least `tasks` nodes.
 fn depth(tasks: usize) -> u32 {
     (tasks + 1).next_power_of_two().trailing_zeros().saturating_sub(1)
 }
 
-/// A run from planning to the last result.
+/// Measures a run, from planning to the last result.
 fn measure(args: &Args, url: &str, tasks: usize, time: Duration) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let graph = tree(depth(tasks));
@@ -220,7 +220,7 @@ fn measure(args: &Args, url: &str, tasks: usize, time: Duration) -> anyhow::Resu
     Ok(())
 }
 
-/// What planning a graph without workers takes.
+/// The costs of planning a graph without workers.
 struct Planned {
     seconds: f64,
     graph_bytes: u64,
@@ -233,7 +233,7 @@ impl Planned {
     }
 }
 
-/// The leader's memory while it plans: of all tasks, and of half as many.
+/// Measures the leader's memory while it plans all tasks, and while it plans half as many.
 fn plan(args: &Args, url: &str) -> anyhow::Result<()> {
     let half = plan_once(url, args.plan / 2)?;
     let whole = plan_once(url, args.plan)?;

@@ -1,4 +1,4 @@
-//! Pinning the verifier keys.
+//! Pins the verifier keys.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a key file where that is asked for.
+/// Writes a key file if `--bless` is given.
 fn bless(args: &Args, name: &str, bytes: &[u8]) -> anyhow::Result<bool> {
     let Some(dir) = &args.bless else { return Ok(false) };
     let path = dir.join(name);

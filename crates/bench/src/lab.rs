@@ -1,4 +1,5 @@
-//! Speed of the hardware models: cycles a second, timing only, and the time to reproduce all that the papers publish.
+//! Speed of the hardware models: simulated cycles per second, timing only, and the time to reproduce everything that
+//! the papers publish.
 
 use std::time::Instant;
 
@@ -28,11 +29,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Cycles a second that are asked of the tree unit with 8 PEs.
+/// Required cycles per second of the tree unit with 8 PEs.
 const CYCLES_PER_SECOND: f64 = 20e6;
-/// Seconds that the Poseidon engine may take for 2^24 rows of 136 columns.
+/// Largest allowed time of the Poseidon engine for 2^24 rows of 136 columns, in seconds.
 const ENGINE_SECONDS: f64 = 60.0;
-/// Seconds that all items together may take.
+/// Largest allowed time of all items together, in seconds.
 const ALL_SECONDS: f64 = 300.0;
 
 /// One line of results.
@@ -40,7 +41,7 @@ const ALL_SECONDS: f64 = 300.0;
 struct Row {
     kernel: &'static str,
     r#impl: &'static str,
-    /// What ran.
+    /// The simulated design.
     design: String,
     /// Cycles, or lines of a reproduction.
     size: u64,
@@ -49,7 +50,7 @@ struct Row {
     ns_per_element: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     mcycles_per_second: Option<f64>,
-    /// The most seconds that the project asks for.
+    /// Largest allowed seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     most_seconds: Option<f64>,
 }
@@ -89,7 +90,7 @@ fn timed<T, E>(run: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for traversal in [Traversal::Hybrid, Traversal::BreadthFirst, Traversal::DepthFirst] {
         for workload in Workload::ALL {
-            // Memory that never waits: every cycle has work, and none is skipped.
+            // Memory that never waits: every cycle has work, so no cycle is skipped.
             let params = mtu::Params {
                 workload,
                 traversal,
@@ -121,7 +122,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     all(args)
 }
 
-/// What `evergrove lab reproduce all` does, its measurement of the CPU included.
+/// Runs what `evergrove lab reproduce all` runs, including its measurement of the CPU.
 fn all(args: &Args) -> anyhow::Result<()> {
     let (costs, cores) = (Costs::published(), std::thread::available_parallelism().map_or(1, usize::from));
     let start = Instant::now();

@@ -1,8 +1,9 @@
-//! `machine`: every kernel on every instruction set, beside its peers and beside other builds of this program.
+//! `machine` compares every kernel on every instruction set with its peers and with other builds of this program.
 //!
-//! Each measurement is a command of this program in a process of its own; builds take turns, and medians over the rounds count. A
-//! row has `kernel`, `impl`, `size` and so on of the command's row, the command's further `arguments`, `build`, and `times_ours`: its
-//! seconds over those of our best body in this build. Rows of our bodies have the [`bound`](crate::bound) of their instructions.
+//! Each measurement is a command of this program in a separate process. Builds take turns, and the median over the
+//! rounds counts. A row has `kernel`, `impl`, `size` and similar fields of the command's row, the command's further
+//! `arguments`, `build`, and `times_ours`: its seconds divided by those of our best implementation in this build. Rows
+//! of our implementations also have the [`bound`](crate::bound) of their instructions.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::bound::{Core, Measured};
 
-/// The name of this build in rows.
+/// The name of this build in the rows.
 const OWN: &str = "default";
 
 #[derive(clap::Args)]
@@ -71,9 +72,10 @@ fn parse_build(text: &str) -> Result<Build, String> {
 #[derive(Clone, Copy)]
 struct Kernel {
     name: &'static str,
-    /// Arguments beside size, threads and instruction set, one measurement for each list.
+    /// Arguments other than size, threads and instruction set, one list per measurement.
     variants: &'static [&'static [&'static str]],
-    /// The greatest size, as a power of two: larger ones take minutes or much memory. `None` where the command has a size of its own.
+    /// The largest size, as a power of two; larger sizes take minutes or much memory. `None` if the command chooses its
+    /// size.
     most: Option<u32>,
 }
 
@@ -98,17 +100,17 @@ const KERNELS: [Kernel; 14] = [
     Kernel { name: "plonky2-prove", variants: &[&["--profile", "paper"]], most: None },
 ];
 
-/// A row without its times, and which build it is of.
+/// The build and the row without its times.
 type Key = (String, String);
 
-/// Rows in the order in which they first came, with their seconds in all rounds.
+/// Rows in the order of their first appearance, with their seconds in all rounds.
 #[derive(Default)]
 struct Rows {
     order: Vec<Key>,
     rows: HashMap<Key, (Map<String, Value>, Vec<f64>)>,
 }
 
-/// Fields of a row that say what was measured and by whom. The others may differ from round to round.
+/// Fields of a row that identify the measurement and the implementation. Other fields may differ between rounds.
 const NAMES: [&str; 8] = ["kernel", "impl", "size", "columns", "threads", "isa", "profile", "circuit"];
 
 impl Rows {
@@ -125,7 +127,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The rows with medians, and with their times over those of our best body in this build.
+    /// The rows with median times, and with their ratios to our best implementation in this build.
     fn finish(mut self) -> Vec<Map<String, Value>> {
         let mut out = Vec::new();
         for key in self.order {
@@ -151,13 +153,13 @@ impl Rows {
     }
 }
 
-/// Our best body in this build.
+/// Whether the row is of our best implementation in this build.
 fn is_ours(row: &Map<String, Value>) -> bool {
     let isa = Isa::detect().to_string();
     row["build"] == OWN && (row["impl"] == "evergrove" || row["impl"] == format!("evergrove-{isa}"))
 }
 
-/// The bound of a row of one of our bodies, in any build.
+/// The bound of a row of one of our implementations, in any build.
 fn bound(row: &Map<String, Value>, variant: &[&str], core: &Core) -> Option<Value> {
     let isa = Isa::ALL.into_iter().find(|isa| row["isa"] == isa.to_string())?;
     if row["impl"] != "evergrove" && row["impl"] != format!("evergrove-{isa}") {
@@ -179,7 +181,7 @@ fn time(row: &Map<String, Value>) -> f64 {
     row.get("seconds").and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
-/// What a row measures: all of its fields but who did it.
+/// Identifies what a row measures: all fields except those of the implementation and the times.
 fn what(row: &Map<String, Value>) -> String {
     let shared = |name: &&String| !["impl", "isa", "build", "seconds", "ns_per_element"].contains(&name.as_str());
     let mut fields: Vec<String> = row.keys().filter(shared).map(|name| format!("{name}={}", row[name])).collect();
@@ -244,8 +246,8 @@ fn measurement(kernel: &Kernel, variant: &[&str], log_size: Option<u32>, threads
     [kernel.name.to_owned()].into_iter().chain(variant.iter().map(|&arg| arg.to_owned())).chain(sizes).collect()
 }
 
-/// The rows that a build prints for a kernel on an instruction set, peers included. The best one is not named: only then do all commands
-/// have their peers beside it.
+/// The rows that a build prints for a kernel on an instruction set, including peers. The best instruction set is not
+/// passed as an argument, because all commands run their peers only without that argument.
 fn rows_of(build: &Build, common: &[String], isa: Isa) -> anyhow::Result<Vec<Map<String, Value>>> {
     let what = || format!("{} {}", build.program.display(), common.join(" "));
     let mut command = Command::new(&build.program);
@@ -258,7 +260,7 @@ fn rows_of(build: &Build, common: &[String], isa: Isa) -> anyhow::Result<Vec<Map
     let rows = String::from_utf8(output.stdout)?;
     let rows =
         rows.lines().map(serde_json::from_str).collect::<Result<Vec<Map<String, Value>>, _>>().with_context(what)?;
-    // Bodies on other sets have a measurement of their own, and so have peers.
+    // Other instruction sets have their own measurements, and peers are measured only with the best one.
     let best = isa == Isa::detect();
     let own = |row: &Map<String, Value>| row["isa"] == isa.to_string();
     let ours = |row: &Map<String, Value>| row["impl"].as_str().is_some_and(|name| name.starts_with("evergrove"));

@@ -1,6 +1,6 @@
-//! `evergrove-bench`: measures our code, beside its peers where there are some, and pins verifier keys.
+//! `evergrove-bench` measures our code, compares it with peers if they exist, and pins verifier keys.
 //!
-//! Every measurement prints one JSON object per line with `--json`, else a table for people.
+//! Every measurement prints one JSON object per line with `--json`, otherwise a table for people.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! `merkle-poseidon`: a Poseidon Merkle tree over the rows of a matrix, beside its peers, or streamed.
+//! `merkle-poseidon` builds a Poseidon Merkle tree over the rows of a matrix, compared with its peers, or from a
+//! stream.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -21,9 +22,9 @@ use crate::turns::{Row, medians};
 
 /// Runs of each implementation.
 const RUNS: usize = 5;
-/// Rows that a stream is given at a time.
+/// Rows per piece of a stream.
 const PIECE: usize = 1 << 14;
-/// The peer of the article on Poseidon hardware: 2^24 rows of 130 columns (136 with padding) on 128 virtual CPUs.
+/// The peer of the article on Poseidon hardware: log2 of the rows, columns (130, padded to 136), virtual CPUs, seconds.
 const PUBLISHED: (u32, usize, u32, f64) = (24, 136, 128, 8.49);
 
 #[derive(clap::Args)]
@@ -70,7 +71,7 @@ pub(crate) fn parse_isa(name: &str) -> Result<Isa, String> {
     })
 }
 
-/// Our hash by either convention on a given instruction set.
+/// Our hash with either convention, on a given instruction set.
 #[derive(Clone, Copy)]
 struct On {
     isa: Isa,
@@ -110,10 +111,10 @@ impl TreeHash for On {
     }
 }
 
-/// Makes the tree, and returns the seconds it took and the root. `None`: the root of another hash.
+/// Builds the tree. Returns the seconds, and the root or `None` if another hash was used.
 type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Option<Digest>)> + Send + 'a>;
 
-/// All of ours write to the same `nodes`.
+/// Builds our tree. All of our runs write to the same `nodes`.
 fn ours<'a>(hash: On, shape: &'a Shape, rows: &'a [Goldilocks], nodes: &'a Mutex<Vec<Digest>>) -> Run<'a> {
     Box::new(move || {
         let nodes = &mut *nodes.lock().map_err(|_| anyhow!("a run before this one has failed"))?;
@@ -123,7 +124,7 @@ fn ours<'a>(hash: On, shape: &'a Shape, rows: &'a [Goldilocks], nodes: &'a Mutex
     })
 }
 
-/// Plonky2 takes its leaves by value, as a vector of vectors: making them is not counted.
+/// Plonky2's tree. It takes its leaves by value, as a vector of vectors; making them is not counted.
 fn plonky2<'a>(shape: &'a Shape, rows: &'a [Goldilocks]) -> Run<'a> {
     Box::new(move || {
         let row = |row: &[Goldilocks]| row.iter().map(|x| GoldilocksField::from_canonical_u64(x.as_u64())).collect();
@@ -171,7 +172,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         runs.push(("p3-poseidon1".to_owned(), p3));
     }
 
-    // What has no comparable root stands for the first.
+    // A run without a comparable root counts as agreeing with the first.
     let mut root = None;
     let medians = medians(runs.len(), RUNS, |k| {
         let (seconds, found) = rayon::scope(|_| runs[k].1())?;
@@ -185,7 +186,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The root of rows that are made a piece at a time; making them is not counted.
+/// The root of rows that are made one piece at a time; making them is not counted.
 fn stream(args: &Args, hash: On, name: String) -> anyhow::Result<()> {
     let log_size = args.log_size.unwrap_or(24);
     let shape = Shape::padded(1 << log_size, args.columns as usize, Arity::Two, 0)?;
@@ -196,7 +197,7 @@ fn stream(args: &Args, hash: On, name: String) -> anyhow::Result<()> {
     let mut stream = Stream::new(hash, &shape);
     let mut seconds = 0.0;
     while stream.rows() < shape.rows() {
-        // Every row differs from those before, in its first column.
+        // Every row differs from all earlier rows in its first column.
         for (row, elements) in (stream.rows() as u64..).zip(piece.chunks_mut(width)) {
             elements[0] = Goldilocks::new(row);
         }
@@ -211,7 +212,7 @@ fn stream(args: &Args, hash: On, name: String) -> anyhow::Result<()> {
         println!("root {root}");
     }
     print(args, name, log_size, width, args.threads, seconds, None)?;
-    // Per permutation and thread, since the sizes differ.
+    // The ratio is of times per permutation and thread, since the sizes differ.
     let (published_log, published_width, cpus, published) = PUBLISHED;
     let of =
         |log: u32, width: usize, threads: u32, seconds: f64| seconds * f64::from(threads) / permutations(log, width);
@@ -219,7 +220,7 @@ fn stream(args: &Args, hash: On, name: String) -> anyhow::Result<()> {
     print(args, "published-128-vcpu".to_owned(), published_log, published_width, cpus, published, Some(ratio))
 }
 
-/// Permutations of a binary tree.
+/// Permutations in a binary tree.
 fn permutations(log_size: u32, width: usize) -> f64 {
     let per_leaf = if width <= 4 { 0 } else { width.div_ceil(8) };
     ((per_leaf + 1) as f64) * f64::from(log_size).exp2() - 1.0

@@ -1,5 +1,5 @@
 //! `mle-eval`, `build-mle`, `product-mle` and `multiplication-tree`: multilinear extensions over the scalar field of
-//! BLS12-381, beside ark-poly and the textbook algorithms (HyperPlonk's).
+//! BLS12-381, compared with ark-poly and the textbook algorithms (HyperPlonk's).
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -60,9 +60,9 @@ impl From<IsaName> for Isa {
 pub(crate) enum Kernel {
     /// The value of a multilinear extension at a point.
     Evaluate,
-    /// The table of eq, into a buffer of the caller's.
+    /// The table of eq, into the caller's buffer.
     Build,
-    /// The product MLE: all levels of the product's tree, into a buffer of the caller's.
+    /// The product MLE: all levels of the product tree, into the caller's buffer.
     ProductTable,
     /// The product of all values.
     Product,
@@ -79,7 +79,7 @@ impl Kernel {
     }
 }
 
-/// What a computation works on.
+/// The input of a computation.
 struct Input {
     values: Vec<Fr>,
     point: Vec<Fr>,
@@ -93,12 +93,12 @@ impl Input {
     }
 }
 
-/// The first of a few elements that stand for all, so that results can be compared at little cost.
+/// Mixes a table into one element, so that results can be compared cheaply.
 fn summary(table: &[Fr]) -> Fr {
     table.iter().rev().fold(Fr::ZERO, |sum, x| sum.double() + x)
 }
 
-/// Computes, and returns the seconds it took and a summary of the results.
+/// Runs a computation. Returns the seconds and a summary of the results.
 type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Fr)> + Send + 'a>;
 
 fn timed<R>(compute: impl FnOnce() -> R) -> (f64, R) {
@@ -147,7 +147,7 @@ fn textbook(kernel: Kernel, input: &Input) -> Run<'_> {
     })
 }
 
-/// ark-poly has an evaluation, and arkworks' product of an iterator is the textbook's.
+/// ark-poly has an evaluation only. For products, the product of an iterator in arkworks is the textbook algorithm.
 fn ark(kernel: Kernel, input: &Input) -> Option<Run<'_>> {
     (kernel == Kernel::Evaluate).then(|| {
         let extension = DenseMultilinearExtension::from_evaluations_slice(input.point.len(), &input.values);

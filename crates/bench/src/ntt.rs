@@ -1,4 +1,4 @@
-//! `ntt`: the low-degree extension of columns on a coset, beside Plonky2's and Plonky3's.
+//! `ntt` computes the low-degree extension of columns on a coset, with our code, Plonky2 and Plonky3.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ use crate::turns::{Row, medians};
 
 /// Runs of each implementation.
 const RUNS: usize = 5;
-/// Values that are compared.
+/// The number of values to compare.
 const SAMPLES: usize = 1 << 12;
 
 #[derive(clap::Args)]
@@ -46,10 +46,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Extends the columns, and returns the seconds it took and some of the values.
+/// Extends the columns. Returns the seconds and some of the values.
 type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Vec<Goldilocks>)> + Send + 'a>;
 
-/// Coefficients of columns, and where values are compared: (column, row).
+/// Coefficients of columns, and the places (column, row) where values are compared.
 struct Input {
     columns: Vec<Vec<Goldilocks>>,
     rate_bits: u32,
@@ -65,7 +65,8 @@ impl Input {
         Ok(Lde::on(isa, self.size().ilog2(), self.rate_bits, Goldilocks::GENERATOR)?)
     }
 
-    /// Groups of interleaved columns to the same in the order of a Merkle tree's leaves: what a commitment works on.
+    /// Extends groups of interleaved columns into the same layout, in the order of a Merkle tree's leaves, as a
+    /// commitment needs them.
     fn ours(&self, isa: Isa) -> anyhow::Result<Run<'_>> {
         let lde = self.lde(isa)?;
         let groups = groups(self.columns.len());
@@ -83,7 +84,7 @@ impl Input {
         }))
     }
 
-    /// Columns to columns in natural order, as Plonky2 has them.
+    /// Extends columns into columns in natural order, as Plonky2 does.
     fn by_columns(&self, isa: Isa) -> anyhow::Result<Run<'_>> {
         let lde = self.lde(isa)?;
         let groups = groups(self.columns.len());
@@ -100,7 +101,7 @@ impl Input {
         }))
     }
 
-    /// Plonky2's `lde` and `coset_fft`, with its table of roots made before.
+    /// Plonky2's `lde` and `coset_fft`, with a precomputed table of roots.
     fn plonky2(&self) -> Run<'_> {
         let element = |x: &Goldilocks| GoldilocksField::from_canonical_u64(x.as_u64());
         let polynomial = |c: &Vec<Goldilocks>| PolynomialCoeffs::new(c.iter().map(element).collect());
@@ -119,9 +120,10 @@ impl Input {
         })
     }
 
-    /// Plonky3's transform for few columns, with its tables of roots made before: from coefficients, as the others, and from values.
+    /// Plonky3's transform for few columns, with precomputed tables of roots: from coefficients, like the others, and
+    /// from values.
     ///
-    /// Its `Radix2DitParallel` takes longer for eight columns on one thread.
+    /// Its `Radix2DitParallel` is slower for eight columns on one thread.
     fn plonky3(&self) -> anyhow::Result<[(&'static str, Run<'_>); 2]> {
         let run = |from| -> anyhow::Result<Run<'_>> {
             let extension = Extension::new(Radix2DFTSmallBatch::default(), from, &self.columns, self.rate_bits)?;

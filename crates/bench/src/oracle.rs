@@ -1,4 +1,5 @@
-//! `commit-matrix`: low-degree extension and Merkle tree of a matrix of values, beside Plonky2's `PolynomialBatch`.
+//! `commit-matrix` computes the low-degree extension and the Merkle tree of a matrix of values, with our code and with
+//! Plonky2's `PolynomialBatch`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::merkle::parse_isa;
 use crate::turns::{Row, medians};
 
-/// Runs of each implementation: Plonky2's takes many seconds.
+/// Runs of each implementation. Plonky2 takes many seconds.
 const RUNS: usize = 3;
 
 #[derive(clap::Args)]
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Makes the commitment, and returns the seconds it took and the cap.
+/// Makes the commitment. Returns the seconds and the cap.
 type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Vec<Digest>)> + Send + 'a>;
 
 fn ours<'a>(args: &Args, keep: Keep, columns: &'a [Vec<Goldilocks>]) -> anyhow::Result<Run<'a>> {
@@ -65,7 +66,7 @@ fn ours<'a>(args: &Args, keep: Keep, columns: &'a [Vec<Goldilocks>]) -> anyhow::
     }))
 }
 
-/// Plonky2 takes the values by value, which is not counted; its table of roots is made before.
+/// Plonky2 takes its values by value; copying them is not counted. Its table of roots is precomputed.
 fn plonky2<'a>(args: &Args, columns: &'a [Vec<Goldilocks>]) -> Run<'a> {
     let (rate_bits, cap_height) = (args.rate_bits as usize, args.cap_height as usize);
     let roots = fft_root_table(columns[0].len() << rate_bits);

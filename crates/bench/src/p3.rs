@@ -1,7 +1,7 @@
-//! Trees and low-degree extensions by Plonky3. Its trees are for comparison of speed alone: its Poseidon has another matrix and other
-//! constants, its Keccak no padding.
+//! Trees and low-degree extensions with Plonky3. Its trees compare speed only: its Poseidon has another matrix and
+//! other constants, and its Keccak has no padding.
 //!
-//! Plonky3 chooses its vectors when it is compiled: with default flags it has those of SSE2, or none.
+//! Plonky3 chooses its vector instructions at compile time. With default flags it has SSE2 or none.
 
 use std::time::Instant;
 
@@ -24,7 +24,8 @@ type PoseidonTree = MerkleTree<P3Goldilocks, P3Goldilocks, RowMajorMatrix<P3Gold
 type KeccakSponge = PaddingFreeSponge<KeccakF, 25, 17, 4>;
 type KeccakTree = MerkleTree<u64, u64, RowMajorMatrix<u64>, 2, 4>;
 
-/// Seconds of the Poseidon tree over `rows` of `width` elements. Plonky3 takes its matrix by value: making it is not counted.
+/// Seconds of the Poseidon tree over `rows` of `width` elements. Plonky3 takes its matrix by value; copying it is not
+/// counted.
 pub(crate) fn poseidon_tree(rows: &[Goldilocks], width: usize) -> anyhow::Result<f64> {
     let permutation = default_goldilocks_poseidon1_12();
     let sponge = PaddingFreeSponge::<Permutation, 12, 8, 4>::new(permutation.clone());
@@ -39,7 +40,7 @@ pub(crate) fn poseidon_tree(rows: &[Goldilocks], width: usize) -> anyhow::Result
     Ok(seconds)
 }
 
-/// Seconds of the Keccak tree over leaves of 64 bytes, likewise.
+/// Seconds of the Keccak tree over leaves of 64 bytes. As above, copying the matrix is not counted.
 pub(crate) fn keccak_tree(leaves: &[u8]) -> anyhow::Result<f64> {
     let sponge = KeccakSponge::new(KeccakF);
     let compression = CompressionFunctionFromHasher::<KeccakSponge, 2, 4>::new(sponge);
@@ -53,12 +54,12 @@ pub(crate) fn keccak_tree(leaves: &[u8]) -> anyhow::Result<f64> {
     Ok(seconds)
 }
 
-/// What a low-degree extension begins with.
+/// The input of a low-degree extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
-    /// The coefficients, as ours and Plonky2's do, filled up with zeros before the clock starts.
+    /// The coefficients, as for our code and Plonky2, padded with zeros before the clock starts.
     Coefficients,
-    /// The values on the subgroup: an inverse transform more, but no zeros are multiplied.
+    /// The values on the subgroup. This takes one more inverse transform, but no multiplications of zeros.
     Values,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct Extension<D> {
     from: From,
     matrix: RowMajorMatrix<P3Goldilocks>,
     rate_bits: usize,
-    /// Plonky3's row is this number times ours: its root of unity is another power.
+    /// Plonky3's row is this number times our row, since its root of unity is another power.
     step: usize,
 }
 
@@ -88,8 +89,8 @@ impl<D: TwoAdicSubgroupDft<P3Goldilocks>> Extension<D> {
         Ok(Self { dft, from, matrix, rate_bits, step: logarithm(log).context("two roots of the same order")? })
     }
 
-    /// The seconds that it takes, and the values at (column, row), rows by the powers of our root of unity. Plonky3 takes its matrix by
-    /// value: making it is not counted.
+    /// Returns the seconds, and the values at (column, row), where rows count powers of our root of unity. Plonky3
+    /// takes its matrix by value; copying it is not counted.
     pub(crate) fn run(&self, samples: &[(usize, usize)]) -> (f64, Vec<Goldilocks>) {
         let (matrix, shift) = (self.matrix.clone(), P3Goldilocks::new(Goldilocks::GENERATOR.as_u64()));
         let start = Instant::now();
@@ -106,11 +107,11 @@ impl<D: TwoAdicSubgroupDft<P3Goldilocks>> Extension<D> {
     }
 }
 
-/// The e with w^e our root of unity of order 2^`log`, for Plonky3's root w of the same order.
+/// The exponent e for which w^e is our root of unity of order 2^`log`, where w is Plonky3's root of the same order.
 fn logarithm(log: usize) -> Option<usize> {
     let root = Goldilocks::reduce(P3Goldilocks::two_adic_generator(log).as_canonical_u64());
     let ours = Goldilocks::root_of_unity(log as u32)?;
-    // Bit by bit from the lowest: the power 2^(log - 1 - bit) of what is left is 1 or -1.
+    // Finds the bits from the lowest one: the remainder to the power 2^(log - 1 - bit) is 1 or -1.
     let inverse = root.inverse()?;
     let (mut rest, mut exponent) = (ours, 0);
     for bit in 0..log {

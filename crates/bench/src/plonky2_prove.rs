@@ -1,4 +1,4 @@
-//! `evergrove-bench plonky2-prove`: proofs of the bucket, merge and wrap circuits by our prover and by Plonky2's.
+//! `evergrove-bench plonky2-prove` proves the bucket, merge and wrap circuits with our prover and with Plonky2's.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -61,7 +61,7 @@ pub(crate) fn isa(name: &str) -> Result<Isa, String> {
     known.ok_or_else(|| format!("this CPU has no {name}"))
 }
 
-/// What a category of our phases took: the median of its seconds, and what it was made of.
+/// A category of our phases: the median of its seconds, and its work.
 #[derive(Serialize)]
 struct Part {
     phase: &'static str,
@@ -82,28 +82,29 @@ struct Row {
     size: usize,
     threads: usize,
     seconds: f64,
-    /// The implementation's seconds per second of ours.
+    /// Seconds divided by ours.
     ratio: f64,
-    /// Least processor time of all threads together.
+    /// The least total processor time of all threads.
     processor_seconds: f64,
     #[serde(flatten)]
     memory: Option<Memory>,
-    /// Of our prover: seconds to make its tables, their bytes, and those of the buffers of one proof.
+    /// For our prover: seconds to make its tables, their bytes, and the bytes of the buffers of one proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<(f64, [usize; 2])>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     phases: Vec<Part>,
-    /// Proofs that were made at a time, if more than one; the seconds are then those of all over their number.
+    /// Proofs made at a time, if more than one. Then `seconds` is the total time divided by their number.
     #[serde(skip_serializing_if = "Option::is_none")]
     at_once: Option<usize>,
 }
 
-/// Bytes that proofs by one prover take in a process of its own, beyond the loaded circuits.
+/// Memory of the proofs of one prover in a separate process, beyond the loaded circuits.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Memory {
-    /// The peak while two buckets, their merge and its wrap are proven one after the other, tables included.
+    /// The peak while two buckets, their merge and its wrap are proven one after the other. It includes the prover's
+    /// tables.
     peak_bytes: u64,
-    /// By how much two proofs of the merge at a time exceed it.
+    /// Additional peak of two simultaneous proofs of the merge.
     concurrent_bytes: u64,
 }
 
@@ -129,7 +130,7 @@ impl Row {
     }
 }
 
-/// A circuit with what it is proven from.
+/// A circuit with its inputs.
 struct Subject<'a> {
     name: &'static str,
     circuit: &'a CircuitData<F, C, D>,
@@ -179,7 +180,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// A full bucket, the merge of two, and their wrap.
 fn subjects(backend: &Plonky2Backend) -> anyhow::Result<Vec<Subject<'_>>> {
-    // Two full buckets, side by side.
+    // Two full buckets in the two halves of the tree.
     let (height, m) = (27, backend.spec().capacity as u64);
     let far = 1 << 26;
     let members: Vec<u64> = (0..m).chain((0..m).map(|i| far + i)).collect();
@@ -209,7 +210,7 @@ fn subjects(backend: &Plonky2Backend) -> anyhow::Result<Vec<Subject<'_>>> {
     Ok(subjects)
 }
 
-/// Proofs in this process.
+/// Measures the memory of the proofs in this process.
 fn memory_here(backend: Plonky2Backend) -> anyhow::Result<Memory> {
     let loaded = memory::start_peak();
     let subjects = subjects(&backend)?;
@@ -222,7 +223,7 @@ fn memory_here(backend: Plonky2Backend) -> anyhow::Result<Memory> {
     Ok(Memory { peak_bytes, concurrent_bytes: both - peak_bytes })
 }
 
-/// [`memory_here`] in a process of its own.
+/// Runs [`memory_here`] in a separate process.
 fn memory_of(args: &Args, profile: Profile, kind: ProverKind) -> anyhow::Result<Memory> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["plonky2-prove", "--footprint", kind.name(), "--profile", profile.name()]);
@@ -235,7 +236,7 @@ fn memory_of(args: &Args, profile: Profile, kind: ProverKind) -> anyhow::Result<
     serde_json::from_slice(&output.stdout).with_context(|| format!("the memory of {kind}"))
 }
 
-/// Seconds and work by category, of one proof.
+/// Seconds and work of one proof, by category.
 #[derive(Clone, Copy, Default)]
 struct Phases([(f64, Work); Category::ALL.len()]);
 
@@ -248,7 +249,7 @@ impl Phases {
         }
     }
 
-    /// The medians of some proofs.
+    /// The medians over `proofs`.
     fn medians(proofs: &[Self]) -> Vec<Part> {
         let part = |(at, category): (usize, &Category)| {
             let mut seconds: Vec<f64> = proofs.iter().map(|p| p.0[at].0).collect();
@@ -262,7 +263,7 @@ impl Phases {
     }
 }
 
-/// All provers on one circuit, in turns. Plonky2's verifier checks a proof of each first.
+/// Measures all provers on one circuit, in turns. First, Plonky2's verifier checks a proof of each.
 fn measure(
     args: &Args,
     profile: Profile,
@@ -287,7 +288,7 @@ fn measure(
         let start = Instant::now();
         let proof = match ours.get(k) {
             Some(prover) => {
-                // The first proof, of the turn that is not counted, records the order of the witness.
+                // The first proof, in the turn that is not counted, records the order of witness generation.
                 let mut traced = (k == 0 && verified[0]).then(|| trace.proof(name, circuit.common.degree()));
                 let (mut last, mut phases) = (start, Phases::default());
                 let proof = prover.prove_observed(circuit, inputs, &mut |step| {
@@ -339,7 +340,8 @@ fn measure(
     Ok(())
 }
 
-/// Proofs of the merge one after the other, several at a time on the same threads, and several on a thread each.
+/// Measures proofs of the merge in three ways: one after the other, several at a time on shared threads, and several on
+/// one thread each.
 fn throughput(args: &Args, profile: Profile, subjects: &[Subject<'_>], at_once: usize) -> anyhow::Result<()> {
     let Subject { circuit, inputs, .. } = subjects.iter().find(|s| s.name == "merge").context("a merge")?;
     let prover = Prover::new(circuit)?;

@@ -1,5 +1,5 @@
-//! `evergrove-bench plonky2-verify`: what a verifier of a batch does, on one thread: the last proof by our verifier and by
-//! Plonky2's, and the canonical digest of the batch's leaves in lanes and one hash after the other.
+//! `evergrove-bench plonky2-verify` measures a verifier of a batch on one thread: the last proof with our verifier and
+//! with Plonky2's, and the canonical digest of the batch's leaves in lanes and one hash after the other.
 
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ fn value(i: u64) -> Value {
     core::array::from_fn(|k| Goldilocks::reduce(i * 31 + k as u64))
 }
 
-/// The last proof of a batch of two buckets.
+/// Measures the verification of the last proof of a batch of two buckets.
 fn snark(args: &Args, profile: Profile) -> anyhow::Result<()> {
     let backend = Plonky2Backend::load(profile, HeightClass::H27, args.keys.as_deref())?;
     let members: Vec<u64> = [0, 1 << 26].to_vec();
@@ -81,10 +81,10 @@ fn snark(args: &Args, profile: Profile) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The canonical digest.
+/// Measures the canonical digest.
 fn digest(args: &Args) -> anyhow::Result<()> {
     let n = 1_u64 << args.batch_log;
-    // Spread out, but not evenly.
+    // The positions are spread out, but not evenly.
     let leaves: Vec<(u64, Value)> = (0..n).map(|i| (i * ((1 << HEIGHT) / n) + i % 2, value(i))).collect();
     let ways = [batch_digest, evergrove_verifier::batch_digest];
     let seconds = turns::medians(2, args.runs, |k| {

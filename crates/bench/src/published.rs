@@ -1,4 +1,5 @@
-//! Values that others state, from `published/`: labelled points of figures and tables, never measurements.
+//! Values that other sources state, from `published/`. They are drawn as labelled points and never mixed with
+//! measurements.
 
 use serde::Deserialize;
 
@@ -6,7 +7,7 @@ use crate::plot::{Origin, Point, Series};
 
 const RECKLE: &str = include_str!("../published/reckle.toml");
 
-/// What a published time is of.
+/// The kind of a published time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Quantity {
@@ -23,11 +24,11 @@ pub(crate) struct Time {
     pub(crate) quantity: Quantity,
     pub(crate) batch_log: u8,
     pub(crate) seconds: f64,
-    /// On which machine, and what else is to be known of it.
+    /// The machine, and other remarks.
     pub(crate) machine: String,
 }
 
-/// Published sizes, in the words of the source.
+/// Published sizes, in the source's own words.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Size {
@@ -53,7 +54,7 @@ impl Published {
         Ok(toml::from_str(RECKLE)?)
     }
 
-    /// The times of a quantity as series of one point.
+    /// The published times of a quantity, one series per point.
     pub(crate) fn series(&self, quantity: Quantity) -> Vec<Series> {
         let of_it = self.times.iter().filter(|t| t.quantity == quantity);
         of_it
@@ -76,14 +77,14 @@ mod tests {
             let found = published.times.iter().find(|t| t.scheme.starts_with(scheme) && t.quantity == quantity);
             found.map(|t| (t.batch_log, t.seconds))
         };
-        // Minutes and milliseconds of section 5.2.
+        // The minutes and milliseconds that section 5.2 states.
         let close =
             |a: Option<(u8, f64)>, seconds: f64| a.is_some_and(|(log, s)| log == 12 && (s - seconds).abs() < 1e-9);
         assert!(close(time("Merkle", Quantity::Aggregate), 4.44 * 60.0));
         assert!(close(time("Hyperproofs", Quantity::Aggregate), 3.15 * 60.0));
         assert!(close(time("Reckle", Quantity::Verify), (14.29 + 3.91) / 1000.0));
         assert!(close(time("Reckle", Quantity::Update), 16.61));
-        // Schemes that are not updatable aggregate anew.
+        // Schemes without updates aggregate again after a change.
         for scheme in ["Merkle", "Hyperproofs"] {
             assert_eq!(time(scheme, Quantity::Update), time(scheme, Quantity::Aggregate));
         }

@@ -1,4 +1,5 @@
-//! `merkle-sha3`: a SHA3-256 Merkle tree over leaves of 64 bytes, all levels into one buffer, beside other libraries.
+//! `merkle-sha3` builds a SHA3-256 Merkle tree over leaves of 64 bytes, with all levels in one buffer, with our code
+//! and with other libraries.
 
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use crate::turns::{Row, medians};
 type Node = [u8; 32];
 type Leaf = [u8; NODE_BYTES];
 
-/// Nodes that a thread hashes at a time, in the peers' trees.
+/// Nodes that a thread of a peer's tree hashes at a time.
 const CHUNK: usize = 1024;
 /// Runs of each implementation.
 const RUNS: usize = 7;
@@ -84,7 +85,7 @@ fn peers() -> Vec<(String, HashNodes)> {
     ]
 }
 
-/// The tree of a library that hashes nodes: the layout of [`build`], level by level.
+/// Builds a tree with a library that hashes nodes, level by level, in the layout of [`build`].
 fn peer_tree(hash: &HashNodes, leaves: &[Leaf], nodes: &mut [Node]) {
     let level = |messages: &[u8], digests: &mut [Node]| {
         digests
@@ -115,7 +116,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         available().filter(|isa| args.isa.is_none() && [Isa::Portable, Isa::Avx2].contains(isa) && *isa != best),
     );
     let (peers, ours) = (peers(), isas.len());
-    // Plonky3's root is of another function, and stands for the first.
+    // Plonky3's root is of another function and counts as agreeing with the first.
     let mut root = [0; 32];
     let medians = medians(ours + peers.len() + 1, RUNS, |k| {
         let start = Instant::now();

@@ -1,6 +1,7 @@
-//! `stack-opening`: a stack of columns is committed to and opened, as for a proof of a circuit of tables.
+//! `stack-opening` commits to a stack of columns and opens it, as in a proof of a circuit of tables.
 //!
-//! The stack is that of a table of permutations. `seconds` is the whole; the commitment's part stands beside it.
+//! The stack is that of a table of permutations. `seconds` is the total, and `commit_seconds` is the part of the
+//! commitment.
 
 use std::time::Instant;
 
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use crate::turns::print_json;
 
-/// Runs, of which the median is reported.
+/// Runs; the median is reported.
 const RUNS: usize = 9;
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -1,4 +1,4 @@
-//! `evergrove-bench keccak-stark`: the table of Keccak permutations, proven by our prover and by starky's.
+//! `evergrove-bench keccak-stark` proves the table of Keccak permutations with our prover and with starky's.
 
 use std::time::Instant;
 

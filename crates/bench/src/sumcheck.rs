@@ -1,8 +1,9 @@
-//! `sumcheck`, `zerocheck` and `product-check`: provers over the scalar field of BLS12-381 or an extension of the Goldilocks field,
-//! transcript included, beside the textbook's (HyperPlonk's).
+//! `sumcheck`, `zerocheck` and `product-check` run provers over the scalar field of BLS12-381 or an extension of the
+//! Goldilocks field, including the transcript, compared with the textbook's provers (HyperPlonk's).
 //!
-//! The sum is that of eq(w, x) a(x) b(x), and not known beforehand; what is 0 everywhere is a(x) b(x) with b = 0 where a is not; the
-//! product is that of one table's values, the tree of products included.
+//! SumCheck proves the sum of eq(w, x) a(x) b(x), which is not known beforehand. ZeroCheck proves a(x) b(x) = 0, with
+//! one of the two factors 0 at every x. ProductCheck proves the product of one table's values, including the tree of
+//! products.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -89,7 +90,7 @@ trait Case: Field {
 
     fn random(rng: &mut ChaCha8Rng) -> Self;
     fn transcript() -> Self::Transcript;
-    /// Whether something was sent.
+    /// Whether at least one message was sent.
     fn is_proof(transcript: Self::Transcript) -> bool;
 }
 
@@ -107,7 +108,8 @@ impl Case for Fr {
     }
 }
 
-/// A duplex of Poseidon, for extensions of its field: messages overwrite the rate, and challenges are read from it.
+/// A duplex sponge of Poseidon for extensions of its field. Messages overwrite the rate, and challenges are read from
+/// it.
 #[derive(Default)]
 struct Duplex {
     state: [Goldilocks; WIDTH],
@@ -172,7 +174,7 @@ impl Case for Cubic {
     }
 }
 
-/// Challenges by their number alone, so that implementations with other messages can be compared.
+/// Challenges that depend only on their number, so that implementations with other messages can be compared.
 #[derive(Default)]
 struct Scripted(u64);
 
@@ -189,7 +191,7 @@ impl<F: Field> ProverTranscript<F> for Scripted {
     fn send(&mut self, _message: &[F]) {}
 }
 
-/// The statement and the tables.
+/// The statement and its tables.
 struct Input<F> {
     protocol: Protocol,
     polynomial: VirtualPolynomial<F>,
@@ -226,7 +228,7 @@ impl<F: Case> Input<F> {
         Ok(ProductCheck::new(self.polynomial.variables(), 1, 0, order)?)
     }
 
-    /// Ours: the sum or product, and the values at the end.
+    /// Our prover: the sum or product, and the values at the end.
     fn ours(
         &self,
         isa: Isa,
@@ -253,13 +255,13 @@ impl<F: Case> Input<F> {
                 let (buffer, workspace) = workspace.split_at_mut(check.witness_len());
                 let witness = ProductWitness::new_on(isa, &check, &slices[..1], &[], buffer)?;
                 let (_, end) = check.prove_on(isa, &witness, &slices[..1], &[], workspace, transcript)?;
-                // ZeroCheck's sum.
+                // The sum of a ZeroCheck.
                 (F::ZERO, vec![end.left, end.right, end.product])
             }
         })
     }
 
-    /// The textbook's, whose last value is that of eq.
+    /// The textbook's prover. Its last value is that of eq.
     fn textbook(&self, transcript: &mut impl ProverTranscript<F>) -> Outcome<F> {
         match self.protocol {
             Protocol::Sum => textbook::weighted_sum_check(&self.polynomial, &self.tables, &self.w, transcript),
@@ -269,7 +271,7 @@ impl<F: Case> Input<F> {
     }
 }
 
-/// Proves, and returns the seconds it took and the sum.
+/// Proves. Returns the seconds and the sum.
 type Run<'a, F> = Box<dyn FnMut() -> anyhow::Result<(f64, F)> + Send + 'a>;
 
 pub(crate) fn run(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
@@ -297,7 +299,7 @@ fn measure<F: Case>(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
                 .map(|isa| (isa, Order::LowFirst)),
         );
     }
-    // All of ours work in the same memory.
+    // All of our runs share one workspace.
     let shared = Mutex::new(vec![F::ONE; input.workspace()?]);
     let mut runs: Vec<(String, Run<'_, F>)> = Vec::new();
     for &(isa, order) in &variants {
@@ -328,7 +330,8 @@ fn measure<F: Case>(protocol: Protocol, args: &Args) -> anyhow::Result<()> {
         };
         runs.push(("reference".to_owned(), Box::new(run)));
         if protocol == Protocol::Sum {
-            // Two factors without weights: what HyperPlonk's SumCheck is known to take. Another sum, hence not compared.
+            // Two factors without weights, as in HyperPlonk's SumCheck. This sum is a different one, so it is not
+            // compared.
             let polynomial = &input.polynomial;
             let run = move || {
                 let start = Instant::now();

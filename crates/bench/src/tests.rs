@@ -1,6 +1,7 @@
-//! Transforms and commitments against Plonky2's, all of it: values, leaves, cap and openings.
+//! Compares transforms and commitments with Plonky2's completely: values, leaves, cap and openings.
 //!
-//! Here and not in `tests/`, for which cargo would build the whole program: its peers' generics take minutes.
+//! These tests are not in `tests/`, because cargo would then build the whole program, and the generics of the peers
+//! take minutes.
 
 mod tries;
 mod whir;
@@ -23,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 
 type Batch = PolynomialBatch<GoldilocksField, PoseidonGoldilocksConfig, 2>;
 
-/// Random elements, one in four of them an edge.
+/// Random elements; one in four is an edge case.
 fn columns(count: usize, n: usize) -> Vec<Vec<Goldilocks>> {
     let mut rng = ChaCha8Rng::seed_from_u64((count * n) as u64);
     let edges = [0, 1, 0xffff_ffff, Goldilocks::ORDER - 1];

@@ -1,4 +1,5 @@
-//! `tries`: Ethereum's tries natively, from files of real data: answers read and verified, and a block executed on a partial trie. One thread.
+//! `tries` measures Ethereum's tries without proofs, from files of real data: answers are read and verified, and a
+//! block is executed on a partial trie. One thread.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// The median of the seconds that runs take. Each gives what it made, which is dropped later.
+/// The median seconds of `run`. Results are dropped after the clock stops.
 fn median<T>(mut run: impl FnMut() -> Result<T>) -> Result<f64> {
     let mut seconds = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {

@@ -1,4 +1,4 @@
-//! Implementations of one kernel side by side: they take turns in one process, and the first is ours.
+//! Compares implementations of one kernel. They take turns in one process, and the first one is ours.
 
 use std::fmt::Debug;
 
@@ -20,13 +20,13 @@ pub(crate) struct Row {
     pub(crate) ns_per_element: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mperm_per_second: Option<f64>,
-    /// The implementation's seconds per second of ours.
+    /// Seconds divided by ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ratio: Option<f64>,
 }
 
 impl Row {
-    /// One thread takes so many seconds for all elements.
+    /// A row of one thread that takes `seconds` for all elements.
     pub(crate) fn new(kernel: &'static str, r#impl: impl Into<String>, size: usize, seconds: f64) -> Self {
         let (ns_per_element, r#impl) = (1e9 * seconds / size as f64, r#impl.into());
         Self {
@@ -57,10 +57,10 @@ impl Row {
     }
 }
 
-/// The fields of every row. They are null where there is only a published ratio.
+/// The fields of every row. A row with only a published ratio has null values.
 const FIELDS: [&str; 7] = ["kernel", "impl", "size", "threads", "isa", "seconds", "ns_per_element"];
 
-/// A row with the fields that follow from the others.
+/// A row with the fields that are derived from the others.
 #[derive(Serialize)]
 struct Line<'a, R> {
     #[serde(flatten)]
@@ -70,10 +70,10 @@ struct Line<'a, R> {
     ns_per_element: Option<Value>,
 }
 
-/// Prints a row of results as a JSON object: all rows of all commands are printed here.
+/// Prints a row of results as a JSON object. All commands print their rows here.
 ///
 /// # Errors
-/// When the row lacks one of [`FIELDS`].
+/// If the row lacks one of [`FIELDS`].
 pub(crate) fn print_json<R: Serialize>(row: &R) -> anyhow::Result<()> {
     println!("{}", json(row)?);
     Ok(())
@@ -94,8 +94,8 @@ fn json<R: Serialize>(row: &R) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&line)?)
 }
 
-/// The instruction set of an implementation: the one that its name has, as in `evergrove-avx2-columns`, or the best of this CPU.
-/// In a peer's row too: peers choose their instructions themselves, by their own detection or at compile time.
+/// The instruction set of an implementation: the one in its name, as in `evergrove-avx2-columns`, or else the best of
+/// this CPU. This is so for peers as well, which choose their instructions themselves, by detection or at compile time.
 fn isa_of(name: &str) -> Isa {
     let named = |part: &str| Isa::ALL.into_iter().find(|isa| isa.to_string() == part);
     name.split(['-', ' ']).find_map(named).unwrap_or_else(Isa::detect)
@@ -103,8 +103,8 @@ fn isa_of(name: &str) -> Isa {
 
 /// The median seconds of each of `count` implementations over `runs` turns.
 ///
-/// They take turns, so that a change of the clock's rate meets all of them. `run(k)` runs number k and returns its seconds
-/// and its result. A first turn, not counted, touches the memory and compares the results.
+/// They take turns, so that changes of the clock rate affect all of them. `run(k)` runs number k and returns its
+/// seconds and its result. A first turn, which is not counted, touches the memory and compares the results.
 pub(crate) fn medians<R: Debug + PartialEq>(
     count: usize,
     runs: usize,

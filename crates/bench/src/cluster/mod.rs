@@ -1,4 +1,4 @@
-//! A batch proven by workers beside one process with as many threads, and how it would go on with more workers.
+//! Measures a batch proven by workers, compares it with one process with as many threads, and simulates more workers.
 
 mod planner;
 mod simulation;
@@ -29,7 +29,7 @@ use simulation::{Seconds, Simulation};
 use tasks::Tasks;
 use worker::Workers;
 
-/// Empty tasks whose time is that of the queue.
+/// Empty tasks that measure the time of the queue.
 const EMPTY: usize = 1000;
 
 #[derive(clap::Args)]
@@ -80,10 +80,10 @@ struct Row {
     threads: usize,
     seconds: f64,
     ns_per_element: f64,
-    /// The one process' seconds per second of these.
+    /// Seconds of the one process divided by these seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     efficiency: Option<f64>,
-    /// Seconds of a task, as medians over the workers' tasks.
+    /// Seconds per task: medians over the workers' tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     tasks: Option<Medians>,
 }
@@ -93,9 +93,9 @@ struct Medians {
     bucket_s: f64,
     merge_s: f64,
     wrap_s: f64,
-    /// What a worker takes beside the work.
+    /// A worker's time for a task, apart from the work itself.
     worker_overhead_s: f64,
-    /// What an empty task takes in the queue.
+    /// Time of an empty task in the queue.
     queue_overhead_s: f64,
 }
 
@@ -124,7 +124,7 @@ impl Row {
     }
 }
 
-/// The table, the batch, and what proves it.
+/// The table, the batch, and the backends that prove it.
 struct Setting<'a> {
     args: &'a Args,
     world: &'a World,
@@ -136,7 +136,7 @@ impl Setting<'_> {
         BackendChoice::new(BACKEND_NAME, self.args.profile)
     }
 
-    /// Proves the first `members` of the batch in a new store: what it took, and the proof.
+    /// Proves the first `members` of the batch in a new store. Returns the seconds, the report and the proof.
     fn prove(&self, engine: &dyn Engine, members: usize) -> anyhow::Result<(f64, BatchReport, Vec<u8>)> {
         let dir = tempfile::tempdir()?;
         let mut rows: Vec<u64> = self.world.members.iter().chain(&self.world.others).copied().collect();
@@ -153,7 +153,7 @@ impl Setting<'_> {
         Ok((seconds, report, store.export("batch")?))
     }
 
-    /// Accepts the proof of the whole batch.
+    /// Verifies the proof of the whole batch.
     fn verify(&self, proof: &[u8]) -> anyhow::Result<()> {
         let leaves = leaves(&self.world.vector, &self.world.members)?;
         let policy = Policy::default().allow_profile(self.args.profile);
@@ -186,7 +186,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let together = BullmqEngine::new(config.clone(), Objects::open(&place, [])?);
     let workers = Workers::start(args, &config, &redis, &place)?;
 
-    // Circuits' tables are made by the first proofs.
+    // The first proofs also make the tables of the circuits.
     let warm = (args.profile.bucket_capacity(world.class) * args.workers + 1).min(world.members.len());
     setting.prove(&alone, warm)?;
     setting.prove(&together, warm)?;
@@ -246,7 +246,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     planner::print(args.json)
 }
 
-/// Takes all results away, so that they are made again.
+/// Deletes all results, so that they are made again.
 fn forget(objects: &Path) -> anyhow::Result<()> {
     for entry in std::fs::read_dir(objects)? {
         std::fs::remove_dir_all(entry?.path())?;

@@ -1,4 +1,5 @@
-//! What planning the largest graph takes: no more than the graph, whatever the payloads.
+//! Measures the planning of the largest graph. It takes the memory of the graph alone, whatever the size of the
+//! payloads.
 
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::memory;
 use crate::turns::print_json;
 
-/// Two members in a bucket, so that 2^17 members have 2^16 buckets and a merge less.
+/// With two members per bucket, 2^17 members give 2^16 buckets and 2^16 - 1 merges.
 const MEMBERS_LOG: u8 = 17;
 
 #[derive(Serialize)]
@@ -25,7 +26,7 @@ struct Row {
     threads: usize,
     seconds: f64,
     ns_per_element: f64,
-    /// Growth of the resident set at its peak: batch structure, plan and graph.
+    /// Growth of the peak resident set: batch structure, plan and graph.
     bytes: u64,
     bytes_per_task: f64,
 }

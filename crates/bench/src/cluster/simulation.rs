@@ -1,4 +1,5 @@
-//! How a batch would speed up with the number of workers: simulated from what tasks take here, beside what the paper states.
+//! Simulates how a batch speeds up with the number of workers, from task times measured here, compared with the paper's
+//! figures.
 
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use serde::Serialize;
 use crate::reckle::world::World;
 use crate::turns::print_json;
 
-/// Workers of the paper's cluster times the proofs that each made at a time (section 5.2).
+/// Workers of the paper's cluster, times the proofs that each worker makes at a time (section 5.2).
 const PAPER_WORKERS: usize = 192 * 3;
-/// What the paper states of it: the least and the greatest speed-up over one process, for batches of 2^2 to 2^12.
+/// The paper's smallest and largest speed-up over one process, for batches of 2^2 and of 2^12.
 const PAPER_SPEEDUP: [f64; 2] = [3.15, 270.0];
 
 /// Seconds of one proof of each kind on one worker.
@@ -37,17 +38,17 @@ struct Row {
     size: usize,
     proofs: usize,
     workers: usize,
-    /// One for each worker.
+    /// Same as `workers`: each has one thread.
     threads: usize,
     seconds: Option<f64>,
     speedup: f64,
-    /// Busy time of the workers by their time.
+    /// Busy time of the workers divided by their total time.
     #[serde(skip_serializing_if = "Option::is_none")]
     utilization: Option<f64>,
     simulated: bool,
 }
 
-/// A batch's graph, and how long one worker takes.
+/// The graph of a batch, and the times of its tasks on one worker.
 struct Case {
     name: &'static str,
     members: usize,
@@ -67,7 +68,7 @@ impl Case {
     }
 }
 
-/// What is simulated.
+/// Parameters of the simulation.
 pub(crate) struct Simulation<'a> {
     pub(crate) world: &'a World,
     pub(crate) profile: Profile,
@@ -87,7 +88,7 @@ impl Simulation<'_> {
         let spec = backend_spec(BackendChoice::new(BACKEND_NAME, profile).with_scheme(scheme), world.class, capacity);
         let batch = Batch::build_as(&world.vector, &world.members[..members], spec.structure())?;
         let graph = graph(&batch.plan(spec.wraps, |_, _| false), &spec)?;
-        // A block takes a tenth of a level's time; a level has as many rows as our merge.
+        // A block takes a tenth of the time of a level, and a level has as many rows as our merge.
         let seconds = match scheme {
             Scheme::RecklePaper => Seconds { bucket: self.seconds.merge / 10.0, ..self.seconds },
             _ => self.seconds,
@@ -96,7 +97,8 @@ impl Simulation<'_> {
         Ok(Case { name, members, graph, seconds, overheads: self.overheads })
     }
 
-    /// Prints a row for each number of workers, of the largest batch; and one of each smaller batch of 2^2, 2^4, .. members with as many workers as the paper's.
+    /// Prints a row of the largest batch for each number of workers, and a row of each smaller batch of 2^2, 2^4, ..
+    /// members with as many workers as in the paper.
     pub(crate) fn print(&self, batch_log: u8, json: bool) -> anyhow::Result<()> {
         for scheme in [Scheme::Evergrove, Scheme::RecklePaper] {
             let whole = self.case(scheme, 1 << batch_log)?;
@@ -186,7 +188,7 @@ mod tests {
             assert!(times.windows(2).all(|t| t[1] <= 1.02 * t[0]), "{scheme}: {times:?}");
             let levels = if scheme == Scheme::RecklePaper { 15 } else { 2 };
             assert!(times[7] >= f64::from(levels) * 0.5, "{scheme}: {times:?}");
-            // Of a handful of our proofs the last ones wait for each other; the paper's thousands do not.
+            // In a small batch of ours the last proofs wait for each other; the paper's scheme has thousands of proofs.
             let two = if scheme == Scheme::RecklePaper { 1.9 } else { 1.5 };
             assert!(times[0] / times[1] > two, "{scheme}: {times:?}");
         }

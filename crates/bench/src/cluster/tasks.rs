@@ -1,4 +1,4 @@
-//! A tree of empty tasks: what remains is the engine.
+//! A tree of empty tasks, which measures the overhead of an engine.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ impl Tasks {
             key[..8].copy_from_slice(&(number as u64).to_le_bytes());
             graph.add(Task { key: Key(key), kind: "empty", priority, deps })
         };
-        // Node n has the children 2 n and 2 n + 1, and is added after them.
+        // Node n has the children 2 n and 2 n + 1, which are added before it.
         for n in (1..2 * leaves).rev() {
             let deps =
                 if n < leaves { vec![TaskId(2 * leaves - 1 - 2 * n), TaskId(2 * leaves - 2 - 2 * n)] } else { vec![] };
@@ -35,7 +35,7 @@ impl Tasks {
         Self(graph)
     }
 
-    /// Seconds of one task.
+    /// Seconds per task.
     pub(crate) fn seconds(&self, engine: &dyn Engine) -> anyhow::Result<f64> {
         let start = Instant::now();
         engine.run(&self.0, &Nothing, &MemoryResults::new(), &Silent, &Cancel::new())?;

@@ -1,4 +1,4 @@
-//! Workers as processes of their own, and what their tasks took.
+//! Runs workers as separate processes and collects the times of their tasks.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -20,23 +20,23 @@ use serde::{Deserialize, Serialize};
 
 use super::Args;
 
-/// The variable with the queue's name.
+/// The environment variable with the queue's name.
 const QUEUE: &str = "EVERGROVE_BENCH_QUEUE";
 
-/// What a task took, in seconds.
+/// Times of a task, in seconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
     pub(crate) kind: String,
-    /// Decoding, verifying the inputs, proving, verifying.
+    /// Decoding, verification of the inputs, proving, verification of the result.
     pub(crate) work: f64,
-    /// With reading the payload and the inputs and storing the result.
+    /// `work`, plus reading the payload and the inputs and storing the result.
     pub(crate) elapsed: f64,
 }
 
-/// Work whose time is taken: one job at a time.
+/// Measures the time of the work, one job at a time.
 struct Timed {
     work: ProofWork,
-    /// Times of proofs that the worker has not told of.
+    /// Times of proofs that the worker has not reported yet.
     times: Mutex<VecDeque<f64>>,
 }
 
@@ -57,7 +57,7 @@ impl Work for Timed {
     }
 }
 
-/// Works with one thread until the standard input ends, and prints what each task took.
+/// Works on one thread until the standard input ends. Prints the times of each task.
 pub(crate) fn run(
     redis: &str,
     objects: &str,
@@ -71,7 +71,7 @@ pub(crate) fn run(
     let drain = Cancel::new();
     let ended = drain.clone();
     thread::spawn(move || {
-        // Whatever ends it, nobody waits for this worker.
+        // An error means the same as the end of the input: nobody waits for this worker.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         ended.cancel();
     });
@@ -92,7 +92,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Workers that run until this goes.
+/// Worker processes. Dropping the value ends them.
 pub(crate) struct Workers {
     processes: Vec<Child>,
     readers: Vec<JoinHandle<()>>,
@@ -100,7 +100,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts as many as the arguments say, and waits until they are ready.
+    /// Starts the number of workers that the arguments give, and waits until they are ready.
     pub(crate) fn start(args: &Args, config: &Config, redis: &str, objects: &str) -> anyhow::Result<Self> {
         let mut workers = Self { processes: Vec::new(), readers: Vec::new(), done: Arc::default() };
         for _ in 0..args.workers {
@@ -127,7 +127,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// What the tasks since the last call took.
+    /// The times of the tasks since the last call.
     pub(crate) fn take(&self) -> Vec<Done> {
         std::mem::take(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -139,7 +139,7 @@ impl Drop for Workers {
             drop(process.stdin.take());
         }
         for process in &mut self.processes {
-            // A worker that is gone has ended.
+            // An error means that the worker has already ended.
             let _ = process.wait();
         }
         for reader in self.readers.drain(..) {

@@ -1,4 +1,4 @@
-//! One circuit for a whole tree (section 5.3 of the paper): a change of a leaf proves it anew.
+//! One circuit for a whole tree (section 5.3 of the paper). A change of a leaf needs a new proof of the whole tree.
 
 use std::process::Command;
 
@@ -12,15 +12,15 @@ use super::{KERNEL, value};
 use crate::memory::{self, Took};
 use crate::turns::print_json;
 
-/// Heights of the rows.
+/// Heights of the baseline's rows.
 const HEIGHTS: core::ops::RangeInclusive<u8> = 2..=7;
 
-/// Bytes that building and proving a circuit takes for each of its padded rows, until one has been measured.
+/// Estimated bytes per padded row for building and proving a circuit, before the first measurement.
 const BYTES_A_ROW: u64 = 36 << 10;
-/// The same for a proof that keeps no extensions: what the building takes.
+/// The same estimate for a proof that keeps no extensions: the memory for building the circuit.
 const SPARING_BYTES_A_ROW: u64 = 22 << 10;
 
-/// What a process of its own measures.
+/// The result of a measurement in a separate process.
 #[derive(Serialize, Deserialize)]
 struct Measured {
     rows: usize,
@@ -41,22 +41,22 @@ pub(super) struct Row {
     threads: usize,
     rows: usize,
     degree_bits: usize,
-    /// One proof of all leaves: what an update takes.
+    /// One proof of all leaves, which is also the time of an update.
     seconds: f64,
     processor_seconds: f64,
     ms_per_leaf: f64,
-    /// Of the process, where it was measured.
+    /// Peak of the measuring process; `None` if the row is computed.
     peak_bytes: Option<u64>,
-    /// Proven without keeping extensions, where free memory asks for it.
+    /// True if the prover kept no extensions, to save memory.
     sparing: bool,
     extrapolated: bool,
-    /// Its seconds for each second of our update.
+    /// Seconds divided by those of our update.
     ratio: f64,
-    /// The same of processor time, which a busy machine changes less.
+    /// The same ratio of processor times, which depend less on other load of the machine.
     processor_ratio: f64,
 }
 
-/// Measures the circuit of a height, and prints it for the process that has asked.
+/// Measures the circuit of a height and prints the result for the parent process.
 pub(super) fn measure(profile: Profile, height: u8, sparing: bool, repeat: usize) -> anyhow::Result<()> {
     let circuit = Monolithic::new(circuit_config(&params_of(profile)?), height);
     let circuit = if sparing { circuit.sparing() } else { circuit };
@@ -71,8 +71,9 @@ pub(super) fn measure(profile: Profile, height: u8, sparing: bool, repeat: usize
     Ok(())
 }
 
-/// The rows up to height 7: those above `measured`, and from the first that free memory does not suffice for, are computed, time
-/// in proportion to the padded rows of the last that kept its extensions.
+/// The rows up to height 7. Rows above `measured` are computed, and so are all rows from the first that does not fit
+/// into free memory. Computed times are proportional to padded rows, starting from the last measured row that kept its
+/// extensions.
 pub(super) fn rows(
     profile: Profile,
     measured: u8,
@@ -89,7 +90,7 @@ pub(super) fn rows(
         let found = sparing.map(|sparing| process(profile, height, sparing, threads, repeat)).transpose()?;
         let rows = match (&found, &out[..]) {
             (Some(found), _) => found.rows,
-            // Two trees and the node above them; the node is what three heights differ by.
+            // Two subtrees, plus the rows that the previous step added beyond its two subtrees.
             (None, [.., before, last]) => 2 * last.rows + last.rows.saturating_sub(2 * before.rows),
             (None, [last]) => 2 * last.rows,
             (None, []) => continue,
@@ -126,8 +127,8 @@ pub(super) fn rows(
     Ok(out)
 }
 
-/// How the circuit of a height can be proven in free memory, judged by the peak of the one below, which has half as many rows:
-/// sparing or not, or not at all.
+/// Chooses how to prove the circuit of a height in free memory: keeping extensions (`Some(false)`), sparing
+/// (`Some(true)`) or not at all (`None`). The estimate doubles the peak of the height below, which has half the rows.
 fn way(height: u8, below: Option<&Row>) -> Option<bool> {
     let needed = |sparing: bool, bytes_a_row: u64| {
         let peak = below.filter(|row| row.sparing == sparing).and_then(|row| row.peak_bytes);
@@ -142,7 +143,7 @@ fn way(height: u8, below: Option<&Row>) -> Option<bool> {
     fits.map(|way| way == 1)
 }
 
-/// [`measure`] in a process of its own.
+/// Runs [`measure`] in a separate process.
 fn process(profile: Profile, height: u8, sparing: bool, threads: usize, repeat: usize) -> anyhow::Result<Measured> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args([KERNEL, "--profile", profile.name(), "--monolithic", &height.to_string()]);

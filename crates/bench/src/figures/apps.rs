@@ -1,7 +1,7 @@
-//! Fig. 12 of the Reckle trees paper: digest translation and aggregate keys beside one circuit for everything.
+//! Fig. 12 of the Reckle trees paper: digest translation and aggregate keys, compared with one circuit for everything.
 //!
-//! Every point is a run of `evergrove-bench digest-translation` or `bls-keys` in a process of its own, so that memory is its
-//! own, or a row that such a run has printed before.
+//! Each point is a run of `evergrove-bench digest-translation` or `bls-keys` in a separate process, so that its peak
+//! memory is its own, or a row that such a run printed earlier.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -50,7 +50,7 @@ struct Published {
     point: Vec<Stated>,
 }
 
-/// What the paper states.
+/// A value that the paper states.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stated {
@@ -60,13 +60,13 @@ struct Stated {
     seconds: f64,
 }
 
-/// A figure: which rows, and which of their fields.
+/// A figure: its rows, and the fields that it draws.
 struct Kind {
     file: &'static str,
     title: &'static str,
     kernel: &'static str,
     x: (&'static str, &'static str),
-    /// Seconds of our rows.
+    /// The field with the seconds of our rows.
     ours: &'static str,
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rows of all runs. One circuit for everything is measured by the largest of each application.
+/// The rows of all runs. Only the largest run of each application measures one circuit for everything.
 fn measure(args: &Args) -> anyhow::Result<String> {
     let (profile, threads) = (args.profile.name(), args.threads.to_string());
     let run = |arguments: &[&str]| -> anyhow::Result<String> {
@@ -157,7 +157,7 @@ fn measure(args: &Args) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Signers, or leaves.
+/// The number of signers or leaves.
 fn size(row: &Value) -> Option<u64> {
     row["signers"].as_u64().or_else(|| row["size"].as_u64())
 }

@@ -1,4 +1,4 @@
-//! The papers' figures with our measurements: SVG, PNG and CSV.
+//! Draws the papers' figures with our measurements, as SVG, PNG and CSV.
 
 mod apps;
 mod msm;

@@ -1,4 +1,4 @@
-//! Multi-scalar multiplication over its size, on one thread: three curves, beside their peers.
+//! Multi-scalar multiplication by size, on one thread, compared with peers on three curves.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What one size of one curve took: a line of the file that a figure goes on from.
+/// The times of one size of one curve: a line of the file from which a stopped run resumes.
 #[derive(Serialize, Deserialize)]
 struct Record {
     kernel: String,
@@ -55,7 +55,7 @@ struct Record {
     seconds: Vec<(String, f64)>,
 }
 
-/// One implementation's seconds at each size.
+/// The seconds of one implementation at each size.
 struct Line {
     name: String,
     seconds: Vec<(u32, f64)>,

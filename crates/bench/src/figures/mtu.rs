@@ -1,4 +1,4 @@
-//! The CPU study of the MTU paper (section 6.1, Fig. 4): four workloads by three traversals, over threads.
+//! The CPU study of the MTU paper (section 6.1, Fig. 4): four workloads with three traversals, by number of threads.
 
 use std::fmt::Debug;
 use std::hint::black_box;
@@ -50,13 +50,13 @@ pub(crate) struct Args {
 
 /// The traversals, ours first.
 fn schedules(log_size: u32, threads: u32) -> [Schedule; 3] {
-    // As the paper has it: every thread (here every lane of every thread) has one static subtree.
+    // As in the paper, every thread has one static subtree; here every lane of every thread has one.
     let subtrees = LANES.ilog2() + threads.next_power_of_two().ilog2();
     let subtree = log_size.saturating_sub(subtrees).max(1);
     [Schedule::hybrid_for(log_size), Schedule::DepthFirst { subtree }, Schedule::BreadthFirst { chunk: 8 }]
 }
 
-/// A workload: makes the runs of a plan, which return their seconds and something that all must agree on.
+/// Runs a plan of a workload. Returns the seconds, and a result that must be the same for all plans.
 type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, String)> + Send + 'a>;
 
 fn timed<R: Debug>(compute: impl FnOnce() -> anyhow::Result<R>) -> anyhow::Result<(f64, String)> {
@@ -139,7 +139,7 @@ impl Workload {
 
 const MERKLE: Merkle<Keccak> = Merkle(Keccak(Function::Sha3_256));
 
-/// What the workloads work on.
+/// The input of the workloads.
 struct Input {
     values: Vec<Fr>,
     point: Vec<Fr>,
@@ -155,7 +155,7 @@ impl Input {
     }
 }
 
-/// The time of each schedule, ours first, on some threads.
+/// The seconds of each schedule, ours first, on `threads` threads.
 fn measure(workload: Workload, isa: Isa, threads: u32, args: &Args, input: &Input) -> anyhow::Result<Vec<f64>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build()?;
     let schedules = schedules(args.log_size, threads);
@@ -168,7 +168,7 @@ fn measure(workload: Workload, isa: Isa, threads: u32, args: &Args, input: &Inpu
 
 /// The seconds on `threads` threads by Amdahl's law, through two measured points (threads, seconds).
 fn amdahl(threads: f64, few: (f64, f64), many: (f64, f64)) -> f64 {
-    // seconds = serial + parallel / threads, neither of them negative.
+    // seconds = serial + parallel / threads, where neither part is negative.
     let parallel = ((few.1 - many.1) / (1.0 / few.0 - 1.0 / many.0)).clamp(0.0, few.0 * few.1);
     let serial = few.1 - parallel / few.0;
     serial + parallel / threads
@@ -190,7 +190,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let mut points = vec![vec![]; names.len()];
         for threads in &args.threads {
             let seconds = measure(workload, Isa::detect(), *threads, args, &input)?;
-            // Code without vectors: the traversals at a scalar processor's speed. Hashes pick their instruction set themselves.
+            // Without vectors, traversals run at the speed of a scalar processor. Hashes always choose their own
+            // instruction set.
             let portable = match workload {
                 Workload::MerkleTree => None,
                 _ => Some(measure(workload, Isa::Portable, *threads, args, &input)?),
@@ -284,7 +285,7 @@ mod tests {
             assert!((amdahl(many.0, few, many) - many.1).abs() < 1e-12);
         }
         assert!((amdahl(1e9, (1.0, 8.0), (2.0, 5.0)) - 2.0).abs() < 1e-6);
-        // Slower on two threads: no speed-up; faster than twice: no negative serial part.
+        // Slower on two threads: no speed-up. More than twice as fast: no negative serial part.
         assert_eq!(amdahl(32.0, (1.0, 4.0), (2.0, 5.0)), 4.0);
         assert_eq!(amdahl(4.0, (1.0, 8.0), (2.0, 1.0)), 2.0);
     }

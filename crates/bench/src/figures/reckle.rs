@@ -1,4 +1,5 @@
-//! Fig. 11 of the Reckle trees paper: a vector of 2^27 slots, batches of 2^2 to 2^12, our scheme beside all others.
+//! Fig. 11 of the Reckle trees paper: our scheme compared with all others, on a vector of 2^27 slots and batches of 2^2
+//! to 2^12.
 
 mod buckets;
 pub(super) mod table;
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The three figures.
+/// Draws the three figures.
 fn draw(
     out: &Path,
     args: &Args,
@@ -117,7 +118,7 @@ fn draw(
     Ok(written)
 }
 
-/// A point counts as measured where all of its proofs were made for this batch.
+/// A point counts as measured if all of its proofs were made for this batch.
 fn point(compared: &Compared, quantity: Quantity) -> Point {
     let timing = match quantity {
         Quantity::Aggregate => compared.aggregate,

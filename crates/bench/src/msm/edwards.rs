@@ -1,8 +1,8 @@
-//! Bucket additions over BLS12-377 in extended twisted Edwards coordinates, beside the affine ones that `msm` does.
+//! Bucket additions over BLS12-377 in extended twisted Edwards coordinates, compared with the affine ones of `msm`.
 //!
-//! A mixed addition takes seven products (Hisil, Wong, Carter, Dawson, ASIACRYPT 2008, with 2 d x y precomputed), no inversion
-//! and no pairing of operands. Here the buckets of a vector's lanes are apart by construction, which real digits are not: it is the
-//! least that such additions cost.
+//! A mixed addition takes seven products (Hisil, Wong, Carter, Dawson, ASIACRYPT 2008, with 2 d x y precomputed), no
+//! inversion and no pairing of operands. Here the lanes of a vector always have distinct buckets, which real digits do
+//! not guarantee, so this is a lower bound on the time of such additions.
 
 use anyhow::ensure;
 use ark_bls12_377::{Fq, Fr, g1};
@@ -34,14 +34,14 @@ struct Addend([Fq; 3]);
 #[derive(Clone, Copy)]
 struct Sum([Fq; 4]);
 
-/// Adds `addends[i]` to `sums[buckets[i]]`, where the buckets of whole vectors are apart.
+/// Adds `addends[i]` to `sums[buckets[i]]`. The eight buckets of a vector must be distinct.
 struct Fill<'a> {
     addends: &'a [Addend],
     buckets: &'a [u32],
     sums: &'a mut [Sum],
 }
 
-/// How far ahead of its use a bucket is asked for, in vectors.
+/// Prefetch distance of the buckets, in vectors.
 const AHEAD: usize = 4;
 
 impl Kernel for Fill<'_> {
@@ -70,7 +70,7 @@ impl<A: PrimeLanes<Element = Fq>> Body<A> for Add<'_> {
     #[inline(always)]
     fn run(self, f: A) {
         let Self(addends, mut sums) = self;
-        // No closures: they would be compiled without the instruction set.
+        // No closures, because the compiler would not use the instruction set in them.
         let (x, y) = (f.gather(sums.each_ref().map(|p| &p.0[0])), f.gather(sums.each_ref().map(|p| &p.0[1])));
         let (z, t) = (f.gather(sums.each_ref().map(|p| &p.0[2])), f.gather(sums.each_ref().map(|p| &p.0[3])));
         let a = f.mul_difference(f.difference(y, x), f.gather(addends.each_ref().map(|p| &p.0[0])));
@@ -85,7 +85,7 @@ impl<A: PrimeLanes<Element = Fq>> Body<A> for Add<'_> {
     }
 }
 
-/// Rows of both.
+/// Measures both kinds of addition and prints their rows.
 pub(super) fn measure(args: &Args) -> anyhow::Result<()> {
     let (isa, size) = (args.isa()?, 1usize << args.log_size.max(4));
     let mut rng = ChaCha8Rng::seed_from_u64(379);
@@ -107,7 +107,7 @@ pub(super) fn measure(args: &Args) -> anyhow::Result<()> {
     dispatch_on(isa, Fill { addends: &addends, buckets: &digits, sums: &mut sums });
     let mut total = Projective::<Curve>::ZERO;
     for Sum([x, y, z, t]) in &sums {
-        // Parked words: a sum with 0 makes them canonical.
+        // Parked words are not canonical.
         let [x, y, z, t] = [x, y, z, t].map(|x| canonical(isa, x));
         total += Projective::<Curve>::new_unchecked(x, y, t, z);
     }
@@ -125,7 +125,7 @@ pub(super) fn measure(args: &Args) -> anyhow::Result<()> {
         };
         Ok((seconds, ()))
     })?;
-    // The affine sum has its buckets weighed as well: two additions each.
+    // The affine run also weighs its buckets, with two additions for each.
     let additions = [size + 2 * count, size];
     for (k, name) in [args.ours(), format!("{}-edwards", args.ours())].into_iter().enumerate() {
         let each = runs[k] / additions[k] as f64;
@@ -136,7 +136,7 @@ pub(super) fn measure(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The canonical element of a parked one.
+/// The canonical form of a parked element.
 fn canonical(isa: Isa, x: &Fq) -> Fq {
     struct Once<'a>(&'a Fq);
     impl Kernel for Once<'_> {

@@ -1,4 +1,4 @@
-//! Sums of points that are read from a file.
+//! Sums of points from a file.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
@@ -22,16 +22,16 @@ use crate::turns::{Row, medians, print_json};
 /// Points that are written, or that ark-ec multiplies, at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A row with the memory of the process.
+/// A row with the peak memory of the process.
 #[derive(Serialize)]
 struct MemoryRow {
     #[serde(flatten)]
     row: Row,
-    /// At its peak, since points and scalars are known.
+    /// The peak since points and scalars were made.
     peak_rss_bytes: u64,
 }
 
-/// Writes a file of different points.
+/// Writes a file of distinct points.
 pub(crate) fn write<C: Curve>(path: &Path, size: usize) -> anyhow::Result<()> {
     let progression = Progression::<C>::new();
     let file = File::create(path).with_context(|| format!("making {}", path.display()))?;
@@ -50,7 +50,7 @@ pub(crate) fn open<C: Curve>(path: &Path, check: bool) -> anyhow::Result<PointFi
     open(file).with_context(|| path.display().to_string())
 }
 
-/// The sum of a file's points, and the seconds that it took.
+/// The sum of a file's points, with its seconds.
 pub(crate) fn ours<C: Curve>(
     isa: Isa,
     file: PointFile<File, C>,
@@ -68,7 +68,7 @@ pub(crate) fn ours<C: Curve>(
     Ok((seconds, bytes(sum?)))
 }
 
-/// ark-ec's sums of chunks, with the reading of the points.
+/// The sums of chunks with ark-ec. The time includes reading the points.
 fn ark<C: Curve>(mut file: PointFile<File, C>, scalars: &[C::ScalarField]) -> anyhow::Result<(f64, Vec<u8>)> {
     let (seconds, sum) = timed(|| -> anyhow::Result<_> {
         let (mut sum, mut points) = (Projective::<C>::ZERO, Vec::new());
@@ -81,7 +81,8 @@ fn ark<C: Curve>(mut file: PointFile<File, C>, scalars: &[C::ScalarField]) -> an
     Ok((seconds, bytes(sum?)))
 }
 
-/// Rows of a file's sum; the peak of memory is ours alone with `--alone`, and that of all else.
+/// Measures the sum of a file and prints its rows. The memory peak is that of our sum only with `--alone`; otherwise it
+/// includes ark-ec.
 pub(super) fn measure<C: Measured>(path: &Path, args: &Args) -> anyhow::Result<()> {
     let isa = args.isa()?;
     let size = usize::try_from(open::<C>(path, false)?.len())?;
@@ -107,7 +108,7 @@ pub(super) fn measure<C: Measured>(path: &Path, args: &Args) -> anyhow::Result<(
     Ok(())
 }
 
-/// The seconds of one sum of a file of `size` points, written for it and removed again.
+/// The seconds of one sum of a file of `size` points, which is written for it and then removed.
 pub(crate) fn once<C: Measured>(dir: &Path, size: usize, memory: usize) -> anyhow::Result<f64> {
     let path = dir.join(format!("points-{}-{size}.bin", C::KERNEL));
     write::<C>(&path, size)?;

@@ -1,4 +1,4 @@
-//! Points and scalars, and what their sum is.
+//! Points and scalars, with a known sum.
 
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ec::{AffineRepr, CurveGroup};
@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-/// Points of one thread's turn.
+/// Points that a thread makes at a time.
 const CHUNK: usize = 1 << 10;
 
 /// Where scalars come from.
@@ -32,7 +32,7 @@ pub(crate) enum Scalars {
 }
 
 impl Scalars {
-    /// The scalars, always the same.
+    /// The scalars, the same in every run.
     pub(crate) fn take<C: Curve>(self, size: usize) -> Vec<C::ScalarField> {
         let mut rng = ChaCha8Rng::seed_from_u64(377);
         let equal = C::ScalarField::rand(&mut rng);
@@ -49,7 +49,7 @@ impl Scalars {
     }
 }
 
-/// What is multiplied.
+/// The input of a multi-scalar multiplication.
 pub(crate) struct Input<'a, C: Curve> {
     pub(crate) points: &'a [Affine<C>],
     pub(crate) scalars: &'a [C::ScalarField],
@@ -63,7 +63,7 @@ impl<C: Curve> Clone for Input<'_, C> {
 
 impl<C: Curve> Copy for Input<'_, C> {}
 
-/// Different points: an arithmetic progression with a random start and a random step, always the same.
+/// Distinct points: an arithmetic progression with a random start and a random step, the same in every run.
 pub(crate) struct Progression<C: Curve> {
     start: C::ScalarField,
     step: C::ScalarField,
@@ -76,7 +76,7 @@ impl<C: Curve> Progression<C> {
         Self { start, step: C::ScalarField::rand(&mut rng) }
     }
 
-    /// `size` points from the `first` on.
+    /// `size` points, starting with number `first`.
     pub(crate) fn points(&self, first: usize, size: usize) -> Vec<Affine<C>> {
         let generator = Affine::<C>::generator();
         let (start, step) = (generator * self.start, (generator * self.step).into_affine());
@@ -94,10 +94,10 @@ impl<C: Curve> Progression<C> {
         chunks.collect()
     }
 
-    /// The sum of scalars times points, by two sums of scalars.
+    /// The sum of scalars times points, from two sums of scalars.
     pub(crate) fn sum(&self, scalars: &[C::ScalarField]) -> Projective<C> {
         let (mut plain, mut weighted) = (C::ScalarField::ZERO, C::ScalarField::ZERO);
-        // The sum of i k_i is that of the sums behind each place.
+        // The sum of i k_i is the sum, over all places, of the scalars after that place.
         for k in scalars.iter().rev() {
             weighted += plain;
             plain += k;

@@ -1,4 +1,5 @@
-//! `msm-bls12-377`, `msm-bls12-381` and `msm-bn254`: multi-scalar multiplication beside ark-ec, blst and halo2curves.
+//! `msm-bls12-377`, `msm-bls12-381` and `msm-bn254` compare our multi-scalar multiplication with ark-ec, blst and
+//! halo2curves.
 
 mod edwards;
 mod file;
@@ -78,7 +79,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A width and how often it comes: `12x6` or `12`.
+/// A width and the number of its windows: `12x6` or `12`.
 fn parse_widths(text: &str) -> Result<(u32, usize), String> {
     let (width, count) = text.split_once('x').unwrap_or((text, "1"));
     let wrong = |e: std::num::ParseIntError| format!("{text}: {e}; 12x6 is six windows of 12 bits");
@@ -92,7 +93,7 @@ impl Args {
         Ok(isa)
     }
 
-    /// The name of our rows.
+    /// The name of our implementation in rows.
     fn ours(&self) -> String {
         self.isa.map_or("evergrove".to_owned(), |isa| format!("evergrove-{isa}"))
     }

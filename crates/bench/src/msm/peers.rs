@@ -1,4 +1,4 @@
-//! Implementations of one sum.
+//! Our implementation of a sum, and its peers.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use evergrove_primitives::lanes::Isa;
 
 use super::input::Input;
 
-/// The sum's coordinates, and the seconds it took.
+/// Runs an implementation. Returns the seconds and the coordinates of the sum.
 pub(crate) type Run<'a> = Box<dyn FnMut() -> (f64, Vec<u8>) + Send + 'a>;
 
 pub(super) fn timed<R>(compute: impl FnOnce() -> R) -> (f64, R) {
@@ -20,7 +20,7 @@ pub(super) fn timed<R>(compute: impl FnOnce() -> R) -> (f64, R) {
     (start.elapsed().as_secs_f64(), result)
 }
 
-/// A point as the little-endian bytes of its coordinates; nothing for the point at infinity.
+/// The little-endian bytes of a point's coordinates; empty for the point at infinity.
 pub(crate) fn bytes<C: Curve>(point: Projective<C>) -> Vec<u8> {
     point
         .into_affine()
@@ -43,7 +43,7 @@ pub(crate) fn ark<C: Curve>(input: Input<'_, C>) -> Run<'_> {
     })
 }
 
-/// blst's on one thread; its scalars are bytes, made before the clock starts.
+/// blst on one thread. It takes scalars as bytes, which are made before the clock starts.
 pub(crate) fn blst(input: Input<'_, ark_bls12_381::g1::Config>) -> Run<'_> {
     use blst::{MultiPoint, blst_fp, blst_p1_affine};
     let affine =
@@ -52,14 +52,14 @@ pub(crate) fn blst(input: Input<'_, ark_bls12_381::g1::Config>) -> Run<'_> {
     let scalars: Vec<u8> = input.scalars.iter().flat_map(|k| k.into_bigint().to_bytes_le()).collect();
     Box::new(move || {
         let (seconds, sum) = timed(|| points.mult(&scalars, 255));
-        // Jacobian coordinates in both libraries.
+        // Both libraries use Jacobian coordinates.
         let [x, y, z] = [sum.x, sum.y, sum.z].map(|x| ark_bls12_381::Fq::new_unchecked(ark_ff::BigInt(x.l)));
         let sum = Projective::<ark_bls12_381::g1::Config>::new_unchecked(x, y, z);
         (seconds, bytes(sum))
     })
 }
 
-/// halo2curves' own choice of algorithm.
+/// halo2curves, with its own choice of algorithm.
 pub(crate) fn halo2curves(input: Input<'_, ark_bn254::g1::Config>) -> Run<'_> {
     use halo2curves::bn256::{Fq, Fr, G1, G1Affine};
     use halo2curves::ff::PrimeField as _;
@@ -81,11 +81,11 @@ pub(crate) fn halo2curves(input: Input<'_, ark_bn254::g1::Config>) -> Run<'_> {
     })
 }
 
-/// A curve whose sums are measured.
+/// A curve with measured sums.
 pub(crate) trait Measured: Curve {
     /// The name in rows.
     const KERNEL: &'static str;
-    /// Implementations beside ark-ec's; `single`: on one thread.
+    /// Implementations other than ark-ec's. `single` means one thread.
     fn peers(input: Input<'_, Self>, single: bool) -> Vec<(&'static str, Run<'_>)>;
 }
 

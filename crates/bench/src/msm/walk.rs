@@ -1,4 +1,5 @@
-//! Every order of magnitude of points, ours beside ark-ec: where is ours the least ahead?
+//! Compares our sums with those of ark-ec over all orders of magnitude of points, and finds where our lead is the
+//! smallest.
 
 use anyhow::{Context, ensure};
 
@@ -7,12 +8,12 @@ use super::peers::{Measured, ark, bytes, ours};
 use super::{Args, rate};
 use crate::turns::Row;
 
-/// Seconds that both take turns for, unless they have had many.
+/// Time that both implementations together run for each size, unless [`TURNS`] ends it earlier.
 const SECONDS: f64 = 0.4;
-/// The most turns.
+/// The maximum number of turns.
 const TURNS: usize = 200;
 
-/// 1, 2, 3, 4, 6, 8, 12, .. up to `most`.
+/// The sizes 1, 2, 3, 4, 6, 8, 12, .. up to `most`.
 fn sizes(most: usize) -> Vec<usize> {
     let powers = (0..usize::BITS).map(|log| 1usize << log);
     powers
@@ -28,7 +29,7 @@ fn median(seconds: &mut [f64]) -> f64 {
     seconds[seconds.len() / 2]
 }
 
-/// Rows of both for each size up to `most`, and the least ratio.
+/// Measures both implementations for each size up to `most`. Prints their rows and the smallest ratio.
 pub(super) fn measure<C: Measured>(args: &Args, most: usize) -> anyhow::Result<()> {
     let isa = args.isa()?;
     let progression = Progression::<C>::new();
@@ -40,7 +41,7 @@ pub(super) fn measure<C: Measured>(args: &Args, most: usize) -> anyhow::Result<(
         let (mut ours, mut ark) = (ours(isa, input), ark(input));
         let mut seconds = [Vec::new(), Vec::new()];
         let mut spent = 0.0;
-        // A first turn of few points touches code and memory.
+        // For few points, a first turn that is not counted loads code and memory.
         let first = usize::from(size < 1 << 16);
         for turn in 0.. {
             for (run, seconds) in [&mut ours, &mut ark].into_iter().zip(&mut seconds) {

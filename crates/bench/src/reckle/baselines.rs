@@ -1,4 +1,4 @@
-//! The two schemes that make a batch's proof anew on every change: a tree of proofs, and one circuit.
+//! The two schemes that make the whole proof of a batch again after every change: a tree of proofs, and one circuit.
 
 use anyhow::Context;
 use evergrove_commit::batch::Batch;
@@ -14,14 +14,14 @@ use crate::memory;
 
 /// The openings of a batch against the vector's root.
 fn openings(vector: &Vector<MemoryStore>, members: &[u64]) -> anyhow::Result<BucketWitness> {
-    // One bucket holds as many members as it is given: its witness is their paths.
+    // A bucket with enough capacity for all members holds all of their paths in its witness.
     match Batch::build(vector, members, members.len())?.root().witness(vector)? {
         Witness::Bucket(witness) => Ok(witness),
         _ => anyhow::bail!("a batch that fits one bucket has no bucket"),
     }
 }
 
-/// Accepts a proof if it is of these leaves of the vector.
+/// Checks that a proof is valid and is about these leaves of the vector.
 fn check(
     proof: &BatchProof,
     expected: &Statement,
@@ -31,7 +31,7 @@ fn check(
     verify(proof)
 }
 
-/// Verification of `proof`, with the canonical digest of `members`.
+/// Measures the verification of `proof`, including the canonical digest of `members`.
 fn verification(
     vector: &Vector<MemoryStore>,
     members: &[u64],
@@ -45,12 +45,12 @@ fn verification(
     Ok((Timing { seconds, proofs: 0, extrapolated, measured_batch }, snark))
 }
 
-/// A proof for every path, joined in pairs.
+/// One proof per path, joined in pairs.
 pub(crate) struct Tree {
     circuits: TreeOfProofs,
     vector: Vector<MemoryStore>,
     setup_s: f64,
-    /// The largest batch that is really proven.
+    /// The largest batch that is really proven; the times of larger ones are computed.
     largest: usize,
     members: Vec<u64>,
     measured_batch: usize,
@@ -127,7 +127,8 @@ impl Scheme for Tree {
             self.prove(&members[..self.largest])?;
         }
         let cost = cost(members);
-        // The three joins have one size: what no batch so far had takes as long as the others.
+        // The three joins have the same size, so a join that no batch has needed yet is assumed to take as long as the
+        // others.
         let all: Vec<f64> = self.joins.iter().flatten().copied().collect();
         let mut seconds = cost.paths as f64 * median(&self.paths) + cost.compactions as f64 * median(&self.compactions);
         for (count, times) in cost.joins.iter().zip(&self.joins) {
@@ -156,12 +157,12 @@ impl Scheme for Tree {
     }
 }
 
-/// One circuit for all paths, as large as the batch.
+/// One circuit for all paths of the batch.
 pub(crate) struct Circuit {
     profile: Profile,
     vector: Vector<MemoryStore>,
     members: Vec<u64>,
-    /// The last circuit, with its set-up time, rows and proof.
+    /// The last circuit, with its set-up time, capacity and proof.
     built: Option<Built>,
 }
 
@@ -173,8 +174,8 @@ struct Built {
     seconds: f64,
 }
 
-/// Memory that a circuit and its proof take, in bytes for each row, with room to spare: 39 KiB were measured at 2^14 rows, a
-/// quarter of it the compaction's, which does not grow.
+/// Estimated memory of a circuit and its proof in bytes per row, with a margin. 39 KiB were measured at 2^14 rows; a
+/// quarter of that belongs to the compaction, which does not grow.
 const BYTES_PER_ROW: u64 = 48 << 10;
 
 impl Circuit {
@@ -182,7 +183,7 @@ impl Circuit {
         Self { profile, vector: world.vector.clone(), members: vec![], built: None }
     }
 
-    /// The largest batch, at most of `wanted` members, whose circuit's proof fits the memory that is free.
+    /// The largest batch of at most `wanted` members whose circuit and proof fit into free memory.
     fn fitting(wanted: usize) -> usize {
         let rows = |members: usize| (39 * members as u64).next_power_of_two();
         let free = memory::available();
@@ -202,7 +203,7 @@ impl Scheme for Circuit {
     fn aggregate(&mut self, members: &[u64]) -> anyhow::Result<Timing> {
         self.members = members.to_vec();
         let capacity = Self::fitting(members.len());
-        // Two circuits of this kind are more than one machine need hold.
+        // Drops the old circuit before building another: both together may not fit into memory.
         let circuit = match self.built.take() {
             Some(b) if b.capacity == capacity => (b.circuit, b.setup_s),
             _ => timed(|| Ok(Monolithic::build(self.profile, self.vector.height(), capacity)?))?,
@@ -212,7 +213,8 @@ impl Scheme for Circuit {
         let (proof, seconds) = timed(|| Ok(circuit.prove(&witness)?))?;
         check(&proof, &witness.statement, |p| Ok(circuit.verify(p)?))?;
         self.built = Some(Built { circuit, capacity, setup_s, proof, seconds });
-        // A circuit that does not fit has as many times the rows, and at least as many times the seconds.
+        // The rows of a circuit that does not fit grow in proportion to the members, and its time grows at least as
+        // fast.
         let seconds = seconds * (members.len() as f64 / capacity as f64);
         let extrapolated = capacity != members.len();
         Ok(Timing { seconds, proofs: 2, extrapolated, measured_batch: capacity })

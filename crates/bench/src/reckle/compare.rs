@@ -1,4 +1,4 @@
-//! Our scheme beside the others, in one process and on the same prover.
+//! Compares our scheme with the others, in one process and with the same prover.
 
 use std::str::FromStr;
 
@@ -45,7 +45,7 @@ impl FromStr for SchemeName {
     }
 }
 
-/// One of `--schemes`.
+/// One value of `--schemes`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchemeArg(Option<SchemeName>);
 
@@ -57,28 +57,28 @@ impl FromStr for SchemeArg {
 }
 
 impl SchemeArg {
-    /// The schemes that are named, ours first and always, each once.
+    /// The named schemes without duplicates. Ours always comes first.
     pub(crate) fn names(args: &[Self]) -> Vec<SchemeName> {
         let named = |n: &SchemeName| args.iter().any(|a| a.0.is_none_or(|one| one == *n));
         SchemeName::ALL.into_iter().filter(|n| *n == SchemeName::Evergrove || named(n)).collect()
     }
 }
 
-/// What a scheme took for one batch.
+/// The costs of a scheme for one batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compared {
     pub(crate) name: &'static str,
     pub(crate) batch: usize,
     pub(crate) aggregate: Timing,
-    /// Median of the updates.
+    /// The median of the updates.
     pub(crate) update: Timing,
     pub(crate) verify: Timing,
     pub(crate) facts: Facts,
-    /// Of a process of its own, 0 where it was not measured.
+    /// Peak of a separate process; 0 if it was not measured.
     pub(crate) peak_rss_bytes: u64,
-    /// q of the paper's scheme.
+    /// q of the paper's scheme; `None` for others.
     block_height: Option<u8>,
-    /// Seconds of ours for the same: aggregate, update, verify.
+    /// The seconds of our scheme: aggregate, update, verify. `None` for our own row.
     ours: Option<[f64; 3]>,
 }
 
@@ -94,7 +94,7 @@ struct Row<'a> {
     threads: usize,
     seconds: f64,
     ns_per_element: f64,
-    /// The scheme's seconds per second of ours.
+    /// Seconds divided by ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
     /// The seconds are computed from measured proofs and the number of proofs of this batch.
@@ -107,7 +107,7 @@ struct Row<'a> {
     verification_key_bytes: usize,
     proof_bytes: usize,
     peak_rss_bytes: u64,
-    /// q of the paper's scheme.
+    /// q of the paper's scheme; `None` for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     block_height: Option<u8>,
 }
@@ -176,8 +176,8 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Builds the circuits of the named schemes. Blocks of `reckle-paper` have 2^`block_height` slots. `largest` is the largest
-    /// batch that `reckle-paper` and `tree-of-proofs` really prove, `repeat` the number of updates.
+    /// Builds the circuits of the named schemes. Blocks of `reckle-paper` have 2^`block_height` slots. `largest` is the
+    /// largest batch that `reckle-paper` and `tree-of-proofs` really prove, and `repeat` is the number of updates.
     pub(crate) fn load(
         names: &[SchemeName],
         profile: Profile,
@@ -201,7 +201,7 @@ impl Comparison {
         })
     }
 
-    /// Measures the peak memory of each scheme in a process of its own.
+    /// Measures the peak memory of each scheme in a separate process.
     pub(crate) fn footprints(
         &mut self,
         profile: Profile,
@@ -228,8 +228,8 @@ impl Comparison {
         core::iter::once(ours).chain(others.into_iter().flatten())
     }
 
-    /// Every scheme on the batch of these members: the first result is ours. Updates take turns, so that a change of the
-    /// machine's speed meets all of them.
+    /// Measures all schemes on the batch of these members. The first result is ours. Updates take turns, so that
+    /// changes of the machine's speed affect all schemes.
     pub(crate) fn run(&mut self, members: &[u64]) -> anyhow::Result<Vec<Compared>> {
         let (repeat, q) = (self.repeat, self.block_height);
         let footprints = self.footprints.clone();
@@ -261,7 +261,7 @@ impl Comparison {
     }
 }
 
-/// The paper's scheme, with blocks of 2^`block_height` slots, with all circuits of the vector's height.
+/// The paper's scheme with blocks of 2^`block_height` slots and all circuits for the vector's height.
 pub(crate) fn paper(
     profile: Profile,
     world: &World,

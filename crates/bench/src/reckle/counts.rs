@@ -1,21 +1,22 @@
-//! How many proofs each scheme makes: by its planner, not by a formula. `docs/why-faster.md` states these numbers.
+//! The number of proofs that each scheme makes, counted by its planner and not by a formula. `docs/why-faster.md`
+//! states these numbers.
 
 use evergrove_commit::batch::{Batch, Node, Structure};
 use evergrove_recursion::baselines::Cost;
 
 use super::world::{World, random_value};
 
-/// Proofs before a wrap or compaction.
+/// Numbers of proofs without the wrap or compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// From nothing.
+    /// For a batch proven from scratch.
     pub(crate) aggregate: usize,
-    /// After one member's value has changed, of the member for which it is most.
+    /// After a change of one member's value, for the member that needs the most proofs.
     pub(crate) update: usize,
 }
 
 impl Counts {
-    /// Of a scheme that keeps its proofs.
+    /// The counts of a scheme that keeps its proofs.
     pub(crate) fn of_structure(world: &mut World, members: &[u64], structure: Structure) -> anyhow::Result<Self> {
         let batch = Batch::build_as(&world.vector, members, structure)?;
         let deepest = deepest(batch.root());
@@ -27,7 +28,7 @@ impl Counts {
         Ok(Self { aggregate: batch.cost(false).total(), update })
     }
 
-    /// Of the tree of proofs, which makes all of them anew.
+    /// The counts of the tree of proofs, which makes all proofs again.
     pub(crate) fn of_tree(members: &[u64]) -> Self {
         let mut members = members.to_vec();
         members.sort_unstable();
@@ -64,7 +65,8 @@ mod tests {
     const HEIGHT: u8 = 27;
     const CHAPTER: &str = include_str!("../../../../docs/why-faster.md");
     const M: usize = Profile::Paper.bucket_capacity(HeightClass::H27);
-    /// q of the largest blocks of the paper's scheme that fit the rows of a level: `figures::reckle::buckets` tests it.
+    /// q of the largest blocks of the paper's scheme that have no more rows than a level; tested in
+    /// `figures::reckle::buckets`.
     const BEST_BLOCK_HEIGHT: u8 = 10;
 
     fn ours() -> Structure {
@@ -75,8 +77,8 @@ mod tests {
         Structure::Levels { block_height }
     }
 
-    /// A row of the chapter's table: aggregate and update by the paper's scheme, with its blocks and with the best ones, by
-    /// ours, and by a tree of proofs.
+    /// A row of the table in the chapter: aggregate and update for the paper's scheme with its own and with the best
+    /// blocks, for our scheme, and for a tree of proofs.
     fn row(world: &mut World, log: u32) -> String {
         let members = world.members[..1 << log].to_vec();
         let [paper, best] = [Scheme::BLOCK_HEIGHT, BEST_BLOCK_HEIGHT]
@@ -128,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_chapters_bound_is_attained() {
-        // One member beside each node of position 0's path, above more than m in one corner.
+        // One member beside each node on the path of position 0, and more than m members in one corner.
         let mut world = World::build(Profile::Paper, HEIGHT, 13, 12).unwrap();
         let corner = M.ilog2() as u8 + 1;
         let members: Vec<u64> = (0..=M as u64).chain((corner..HEIGHT).map(|l| 1 << l)).collect();

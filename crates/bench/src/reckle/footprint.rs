@@ -1,4 +1,4 @@
-//! Peak memory of one scheme in a process of its own: circuits, the workspace of its largest proof, a small tree.
+//! Peak memory of one scheme in a separate process: circuits, the workspace of its largest proof, a small tree.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use super::scheme::Scheme;
 use super::world::World;
 use crate::memory;
 
-/// Sets the scheme up, proves a batch that takes a proof by each of its circuits, and prints the peak of memory in bytes.
+/// Sets up the scheme, proves a batch that needs all of its circuits, and prints the peak memory in bytes.
 pub(crate) fn run(
     name: SchemeName,
     profile: Profile,
@@ -20,7 +20,7 @@ pub(crate) fn run(
     log_size: u8,
     batch_log: u8,
 ) -> anyhow::Result<()> {
-    // Twice the batch is filled, so that the tree hardly counts.
+    // Only twice as many slots as the batch has members are filled, so that the tree takes little memory.
     let mut world = World::build(profile, log_size, batch_log + 1, batch_log)?;
     match name {
         SchemeName::Evergrove => {
@@ -39,7 +39,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// [`run`] in a process of its own.
+/// Runs [`run`] in a separate process.
 pub(crate) fn of(
     name: &str,
     profile: Profile,

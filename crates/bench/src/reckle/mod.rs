@@ -1,5 +1,5 @@
-//! The main job at the paper's size: a batch of random slots of a large vector, aggregated, refreshed and verified; and the
-//! same by the paper's scheme and by those that came before, in one process.
+//! The main job at the paper's size: a batch of random slots of a large vector is aggregated, refreshed and verified;
+//! and the same with the paper's scheme and with earlier schemes, in one process.
 
 mod baselines;
 mod compare;
@@ -87,7 +87,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// One line of results. Times are wall clock, with the wrap where the profile has one.
+/// One line of results. Times are wall clock and include the wrap, if the profile has one.
 #[derive(Serialize)]
 struct Row {
     kernel: &'static str,
@@ -99,7 +99,7 @@ struct Row {
     size: usize,
     batch: usize,
     threads: usize,
-    /// Proofs made at a time, where there are as many to make.
+    /// Maximum number of proofs made at a time.
     at_once: usize,
     wrapped: bool,
     bits_unique_decoding: f64,
@@ -107,32 +107,32 @@ struct Row {
     bits_conjectured: f64,
     commit_s: f64,
     setup_s: f64,
-    /// Those of the aggregation.
+    /// Equal to `aggregate_s`.
     seconds: f64,
     aggregate_s: f64,
     aggregate_proofs: usize,
     update_inside_s: f64,
     update_outside_s: f64,
-    /// The most proofs that one of the updates took.
+    /// The largest number of proofs of one update.
     update_proofs: usize,
     verify_ms: f64,
-    /// Of `verify_ms`, the SNARK without the canonical digest.
+    /// The part of `verify_ms` for the SNARK, without the canonical digest.
     verify_snark_ms: f64,
-    /// The same by plonky2's verifier and one hash after the other, of its proofs.
+    /// The same as `verify_ms` for Plonky2's proofs, with Plonky2's verifier and one hash after the other.
     verify_scalar_ms: Option<f64>,
     proof_bytes: usize,
     proving_key_bytes: usize,
     verification_key_bytes: usize,
-    /// Resident once the tree was built, before the circuits were loaded.
+    /// Resident set with the tree built, before the circuits are loaded.
     tree_rss_bytes: u64,
-    /// Peak after that, tree and circuits included.
+    /// Peak after that, including tree and circuits.
     peak_rss_bytes: u64,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let compares = !args.schemes.is_empty() || args.footprint.is_some();
     let Some(profile) = args.profile.or(compares.then_some(Profile::Paper)) else {
-        // A process for each profile, so that peak memory is its own.
+        // Each profile has its own process, so that its peak memory is its own.
         let grove = [Profile::Grove100, Profile::Grove128, Profile::Proven];
         for profile in if args.backend == "grove" { grove } else { [Profile::Paper, Profile::Johnson, Profile::Proven] }
         {
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if profile.recursion().is_none() {
         ensure!(!compares, "--schemes are compared with profiles of Plonky2");
         let (backend, setup_s) = timed(|| Ok(GroveBackend::new(profile, world.class)?))?;
-        // Nothing is kept: the circuits follow from the program.
+        // The circuits follow from the program, so no keys are stored.
         let facts = Facts { setup_s, proving_key_bytes: 0, verification_key_bytes: 32, proof_bytes: 0 };
         let mut ours = Recursive::new("evergrove", backend, &world, facts, usize::MAX, args.repeat).with_engine(engine);
         return shown(&measure(args, profile, [threads, at_once], &mut world, &mut ours, None)?);
@@ -184,7 +184,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Our scheme with its circuits loaded.
+/// Our scheme with loaded circuits.
 pub(crate) fn ours(
     keys: Option<&std::path::Path>,
     profile: Profile,

@@ -24,26 +24,26 @@ struct Proven {
     batch: Batch,
     proofs: Proofs,
     last: Arc<NodeProof>,
-    /// What its proofs from nothing took.
+    /// The costs of its proofs from scratch.
     anew: Timing,
-    /// Seconds and proofs of its updates.
+    /// Seconds and number of proofs of each update.
     updates: Vec<(f64, usize)>,
 }
 
-/// A scheme of `evergrove_commit::batch`, on its backend.
+/// A scheme of `evergrove_commit::batch` with its backend.
 pub(crate) struct Recursive<B> {
     name: &'static str,
     pub(crate) backend: B,
     pub(crate) vector: Vector<MemoryStore>,
     rng: ChaCha8Rng,
     facts: Facts,
-    /// The largest batch that is really proven; of larger ones the proofs are counted.
+    /// The largest batch that is really proven; for larger batches the proofs are counted.
     largest: usize,
-    /// Updates that are measured of a batch in the place of one that is too large.
+    /// Updates to measure on a smaller batch in place of one that is too large.
     repeat: usize,
     engine: LocalEngine,
     proven: Option<Proven>,
-    /// The structure of the batch last aggregated.
+    /// The structure of the batch last aggregated, if that batch was too large to prove.
     asked: Option<Batch>,
     /// Seconds of the proofs made so far, by circuit and height.
     rates: BTreeMap<(u8, u8), Vec<f64>>,
@@ -73,7 +73,7 @@ impl<B: RecursionBackend> Recursive<B> {
         }
     }
 
-    /// Makes proofs as this engine schedules them; else one after the other on all threads.
+    /// Makes proofs with this engine's schedule. The default makes them one after the other on all threads.
     pub(crate) fn with_engine(mut self, engine: LocalEngine) -> Self {
         self.engine = engine;
         self
@@ -84,13 +84,13 @@ impl<B: RecursionBackend> Recursive<B> {
         Ok(&self.proven.as_ref().context("no batch has been proven")?.last)
     }
 
-    /// The leaves of the batch that was asked for.
+    /// The leaves of the requested batch.
     pub(crate) fn claimed(&self) -> anyhow::Result<Vec<(u64, Value)>> {
         let proven = self.proven.as_ref().context("no batch has been proven")?;
         leaves(&self.vector, &self.asked.as_ref().unwrap_or(&proven.batch).indices())
     }
 
-    /// Median seconds of the proofs of a circuit at a height, or at the nearest height that has been proven.
+    /// Median seconds of a circuit's proofs at a height, or at the nearest height with proofs.
     pub(crate) fn rate(&self, kind: NodeKind, height: u8) -> anyhow::Result<f64> {
         let of_kind = self.rates.iter().filter(|((k, _), _)| *k == kind.code());
         let nearest = of_kind.min_by_key(|((_, h), _)| h.abs_diff(height));
@@ -98,8 +98,8 @@ impl<B: RecursionBackend> Recursive<B> {
         Ok(median(times))
     }
 
-    /// Makes the proofs of `batch` that `proofs` lacks, and leaves those of `batch` there; returns the last and how many were
-    /// made.
+    /// Makes the proofs of `batch` that are missing from `proofs`, and then keeps only those of `batch` in it. Returns
+    /// the last proof and the number of proofs made.
     fn prove(&mut self, batch: &Batch, proofs: &mut Proofs) -> anyhow::Result<(Arc<NodeProof>, usize)> {
         let plan = batch.plan(self.backend.spec().wraps, |s, kind| proofs.contains_key(&(*s, kind)));
         let proving = Proving {
@@ -127,7 +127,7 @@ impl<B: RecursionBackend> Recursive<B> {
     }
 
     fn prove_anew(&mut self, batch: Batch) -> anyhow::Result<Timing> {
-        // The same batch is not proven again, nor are two batches held at a time.
+        // An already proven batch is not proven again, and only one batch is kept in memory.
         if let Some(proven) = self.proven.take_if(|p| p.batch != batch) {
             drop(proven);
         }
@@ -143,7 +143,7 @@ impl<B: RecursionBackend> Recursive<B> {
         Ok(anew)
     }
 
-    /// Refreshes the proven batch after a new value at `index`, inside or outside it.
+    /// Refreshes the proven batch after a change of the value at `index`, inside or outside the batch.
     pub(crate) fn update_at(&mut self, index: u64) -> anyhow::Result<Timing> {
         let value = random_value(&mut self.rng);
         let mut proven = self.proven.take().context("no batch has been proven")?;
@@ -159,7 +159,8 @@ impl<B: RecursionBackend> Recursive<B> {
         self.proven = Some(proven);
         let timing = Timing { seconds, proofs: made, extrapolated: false, measured_batch: members };
         let Some(asked) = self.asked.as_ref().filter(|a| a.count() > members) else { return Ok(timing) };
-        // The batch that was asked for takes as many proofs for the same change: the seconds hold for it too.
+        // The requested batch needs the same number of proofs for this change, so the measured seconds hold for it as
+        // well.
         let next = asked.update(&self.vector, &[], &[], &[index])?;
         let old: std::collections::HashSet<_> = asked.nodes().into_iter().map(|n| (n.statement, n.kind())).collect();
         let count = next.plan(self.backend.spec().wraps, |s, kind| old.contains(&(*s, kind))).len();
@@ -230,19 +231,19 @@ impl<B: RecursionBackend> Scheme for Recursive<B> {
     }
 }
 
-/// Proves the steps of a plan: task n is step n. Proofs stay in memory.
+/// Proves the steps of a plan: task n is step n. Proofs remain in memory.
 struct Proving<'a, B> {
     plan: &'a Plan,
     vector: &'a Vector<MemoryStore>,
     backend: &'a B,
-    /// What the plan takes over.
+    /// Proofs that the plan reuses.
     known: &'a Proofs,
     /// Proofs made, with their seconds.
     made: Vec<OnceLock<(Arc<NodeProof>, f64)>>,
 }
 
 impl<B: RecursionBackend> Proving<'_, B> {
-    /// The tasks. Joins come before leaves.
+    /// The tasks. Joins have priority over leaves.
     fn graph(&self) -> anyhow::Result<TaskGraph> {
         let mut graph = TaskGraph::new();
         for (n, step) in self.plan.steps.iter().enumerate() {
@@ -299,7 +300,7 @@ mod tests {
         for _ in 0..3 {
             let update = scheme.update().unwrap();
             assert!(!update.extrapolated && update.measured_batch == largest.min(64));
-            // A block or bucket, what is above it, a wrap.
+            // A block or bucket, the levels above it, and a wrap.
             let path = if largest < 64 { 12 - 5 + 2 } else { update.proofs };
             assert!(update.proofs >= 2 && update.proofs == path, "{} proofs", update.proofs);
         }

@@ -1,4 +1,4 @@
-//! The vector and the batch that all schemes work on.
+//! The vector and the batch that all schemes use.
 
 use std::time::Instant;
 
@@ -13,26 +13,26 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::memory;
 
-/// A vector with random filled slots. The random numbers have a fixed seed.
+/// A vector with random filled slots, from a fixed seed.
 pub(crate) struct World {
     pub(crate) height: u8,
     pub(crate) class: HeightClass,
     pub(crate) vector: Vector<MemoryStore>,
     /// Number of filled slots.
     pub(crate) filled: usize,
-    /// Filled slots in random order: a batch of k is the first k.
+    /// Members in random order: a batch of k members has the first k.
     pub(crate) members: Vec<u64>,
     /// The other filled slots.
     pub(crate) others: Vec<u64>,
     pub(crate) rng: ChaCha8Rng,
-    /// Seconds that the tree took.
+    /// Seconds to build the tree.
     pub(crate) commit_s: f64,
-    /// Resident set once the tree was there, in bytes; the peak counts from then on.
+    /// Resident set with the tree built, in bytes. The peak counts from then on.
     pub(crate) tree_rss_bytes: u64,
 }
 
 impl World {
-    /// A vector of 2^`log_size` slots, 2^`fill_log` of them filled, and 2^`batch_log` of these to be members.
+    /// A vector of 2^`log_size` slots. 2^`fill_log` of them are filled, and 2^`batch_log` of these are members.
     pub(crate) fn build(profile: Profile, log_size: u8, fill_log: u8, batch_log: u8) -> anyhow::Result<Self> {
         ensure!(batch_log <= fill_log && fill_log <= log_size, "batch, filled slots, size must ascend");
         let class = HeightClass::of(log_size).context("--log-size is from 1 to 40")?;
@@ -48,7 +48,7 @@ impl World {
 
         let slots: Vec<(u64, Value)> = table.into_iter().collect();
         let start = Instant::now();
-        // The tree needs no circuits: they are loaded after it, so that memory beyond the tree includes them.
+        // The tree needs no circuits. They are loaded later, so that the memory beyond that of the tree includes them.
         let pp = vc::r#gen(log_size, NativeBackend::new(profile, class))?;
         let (vector, _) = vc::com(&pp, &slots, MemoryStore::new())?;
         let commit_s = start.elapsed().as_secs_f64();
@@ -68,7 +68,7 @@ impl World {
     }
 }
 
-/// Members with their values, ascending.
+/// Members with their values, in ascending order.
 pub(crate) fn leaves(vector: &Vector<MemoryStore>, members: &[u64]) -> anyhow::Result<Vec<(u64, Value)>> {
     let mut members = members.to_vec();
     members.sort_unstable();

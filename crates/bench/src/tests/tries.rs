@@ -1,4 +1,4 @@
-//! Tries beside alloy-trie's: roots, proofs and changes, byte by byte.
+//! Compares tries with those of alloy-trie byte by byte: roots, proofs and changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use rand_chacha::ChaCha8Rng;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// How the keys of a trie are drawn.
+/// How a trie's keys are made.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// 32 random bytes.
     Random,
-    /// 32 bytes, of which few differ: long extensions at any depth, and embedded branches near the end.
+    /// 32 bytes that differ in few positions: long extensions at any depth, and embedded branches near the end.
     Twins,
     /// 2 bytes: many embedded leaves.
     Short,
@@ -87,13 +87,13 @@ fn tries_have_the_bytes_of_alloys() {
             let ours: Vec<Vec<u8>> = trie.proof(&target).expect("all is known").iter().map(|n| n.to_vec()).collect();
             let path = Nibbles::unpack(&target);
             let all: Vec<Vec<u8>> = nodes.matching_nodes_sorted(&path).iter().map(|(_, n)| n.to_vec()).collect();
-            // Where a node is embedded, theirs lists it again after its parent, and needs it there.
+            // alloy-trie lists an embedded node again after its parent, and needs it there.
             let listed = all.iter().enumerate().filter(|(i, node)| *i == 0 || node.len() >= 32);
             let listed: Vec<Vec<u8>> = listed.map(|(_, node)| node.clone()).collect();
             assert_eq!(ours, listed, "case {case}, {shape:?}");
             embedded += all.len() - ours.len();
             let found = pairs.get(&target).cloned();
-            // Theirs takes no root below 32 bytes.
+            // alloy-trie rejects a root node shorter than 32 bytes.
             if all.len() == ours.len() && ours[0].len() >= 32 {
                 verified += 1;
                 let known: Vec<_> = ours.iter().map(|n| n.clone().into()).collect();
@@ -135,7 +135,7 @@ fn changes_lead_to_the_roots_of_alloys() {
                 trie.put(&key, Some(&value)).expect("a key of the shape");
                 pairs.insert(key, value);
             }
-            // Some roots are made from many changes.
+            // Other roots are computed after several changes.
             if step % 3 != 1 {
                 assert_eq!(trie.root(), theirs(&pairs, &[]).0, "case {case}, {shape:?}, step {step}");
             }

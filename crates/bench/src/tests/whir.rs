@@ -1,9 +1,10 @@
-//! Our openings beside those of p3-whir: with the same challenges, every message is the same.
+//! Compares our openings with those of p3-whir. With the same challenges, every message is the same.
 //!
-//! Where the two coincide: the code (coefficients of columns, evaluated at roots of unity), the order in which variables are bound, the
-//! sums of rounds, folded oracles, how queries join the sum, the table that is sent. Where they do not: p3-whir has another hash and
-//! transcript, names leaves in the order of the domain, sends a round's polynomial by its value at 0 and its leading coefficient, and
-//! compares the last queries with the table that is sent, where ours join the sum like the others. Its points outside the domain weigh otherwise.
+//! Both have the same code (coefficients of columns, evaluated at roots of unity), order of binding variables, sums of
+//! rounds, folded oracles, way of adding queries to the sum, and final table. They differ in these points: p3-whir has
+//! another hash and transcript; it numbers leaves in the order of the domain; it sends the polynomial of a round as its
+//! value at 0 and its leading coefficient; it compares the last queries with the final table, where our protocol adds
+//! them to the sum like the others; its points outside the domain have other weights.
 
 use std::collections::VecDeque;
 
@@ -47,7 +48,7 @@ type Mmcs = MerkleTreeMmcs<
 >;
 type Pcs = WhirProver<E, F, Radix2DFTSmallBatch<F>, Mmcs, Script, PrefixProver<F, E>>;
 
-/// A challenger that says what it is told to.
+/// A challenger that returns the given challenges.
 #[derive(Clone, Debug, Default)]
 struct Script {
     elements: VecDeque<F>,
@@ -88,7 +89,8 @@ fn extension(x: Quadratic) -> E {
     E::from_basis_coefficients_fn(|i| base(coefficients[i]))
 }
 
-/// Theirs of the leaf with our index among 2^`depth`: they count powers of another root of unity, and ours are in bit-reversed order.
+/// p3-whir's index of the leaf with our `index` among 2^`depth` leaves. It counts powers of another root of unity, and
+/// our indices are in bit-reversed order.
 fn their_index(index: u64, depth: usize) -> usize {
     let our = base(Goldilocks::root_of_unity(depth as u32).expect("a root"));
     let their = F::two_adic_generator(depth);
@@ -96,18 +98,18 @@ fn their_index(index: u64, depth: usize) -> usize {
     (index.reverse_bits() >> (64 - depth)) as usize * power % (1 << depth)
 }
 
-/// Our proof, as it was read.
+/// The contents of our proof.
 #[derive(Default)]
 struct Ours {
     script: Script,
-    /// Of each round of a sum the value at 0 and the leading coefficient.
+    /// For each round of a sum, the value at 0 and the leading coefficient.
     sums: Vec<[E; 2]>,
     /// The leaves of each oracle.
     leaves: Vec<Vec<Vec<F>>>,
     last: Vec<E>,
 }
 
-/// Reads an opening of `schedule`, whose sum is `claim`.
+/// Reads an opening with `schedule`, whose sum is `claim`.
 fn read(proof: &[Goldilocks], schedule: &Schedule, mut claim: Quadratic) -> Ours {
     let mut ours = Ours::default();
     let reader = &mut Reader::<Quadratic>::new(proof);
@@ -149,7 +151,7 @@ fn read(proof: &[Goldilocks], schedule: &Schedule, mut claim: Quadratic) -> Ours
             ours.script.indices.push_back(their_index(index, depth));
             let leaf = reader.open(this, tag, index, elements / 4);
             let leaf = leaf.as_flattened();
-            // The folded value: eq of the column's bits, the highest first.
+            // The folded value, with weights eq of the column's bits, the highest bit first.
             let values: Vec<Quadratic> = match i {
                 0 => leaf.iter().map(|&x| x.into()).collect(),
                 _ => leaf.chunks_exact(2).map(|x| Quadratic::from_coefficients(x).expect("two")).collect(),
@@ -172,7 +174,7 @@ fn read(proof: &[Goldilocks], schedule: &Schedule, mut claim: Quadratic) -> Ours
 
 #[test]
 fn openings_are_those_of_p3_whir() {
-    // A stack of 2^17 elements: rows of one block, 256 columns of two tables.
+    // A stack of 2^17 elements: one block of rows, 256 columns of two tables.
     let (tables, blocks) = (1..64)
         .flat_map(|bits| (1..64).map(move |variables| query::Parameters { bits, variables }))
         .find_map(|query| {
@@ -185,7 +187,7 @@ fn openings_are_those_of_p3_whir() {
     const VARIABLES: usize = 17;
     let folds = [7, 3, 4];
     let rates = [1, 2, 5];
-    // Their queries for unique decoding.
+    // p3-whir's own numbers of queries for unique decoding.
     let config = WhirConfig::<E, F, Script>::new(
         VARIABLES,
         ProtocolParameters {
@@ -213,7 +215,7 @@ fn openings_are_those_of_p3_whir() {
     let parameters = Parameters::new(tables, blocks, schedule).unwrap();
     let schedule = parameters.schedule();
 
-    // A sum over columns with powers of an element of order 255: eq of the column and a point.
+    // A sum over columns with powers of an element of order 255 as weights, which are eq of the column and a point.
     let data = columns(1, 1 << VARIABLES).remove(0);
     let random = columns(2, 9);
     let rows: Vec<Quadratic> =
@@ -233,8 +235,8 @@ fn openings_are_those_of_p3_whir() {
         })[0];
     let mut ours = read(&writer.finish(), schedule, claim);
 
-    // Theirs: one column, one point, its highest coordinate first. The first challenge batches claims, of which there is one; the last ones are
-    // those of a sum that ours does not have.
+    // For p3-whir: one column and one point, its highest coordinate first. The first challenge batches claims, and
+    // there is only one claim. The last challenges are for a sum that our protocol does not have.
     let mut script = ours.script.clone();
     script.elements.extend([F::new(1); 2 * (VARIABLES - 14)]);
     script.elements.push_front(F::new(3));

@@ -11,7 +11,7 @@ use evergrove_verifier::{HeightClass, Profile};
 use super::table::Table;
 use crate::reckle::{Compared, Comparison, timed};
 
-/// Heights of blocks that are tried: the paper's, and those whose circuits have not many more rows than a level's.
+/// Block heights to try: the paper's, and those whose circuits have few more rows than a level's circuit.
 const BLOCK_HEIGHTS: core::ops::RangeInclusive<u8> = 3..=11;
 
 /// Costs of section 3.7, in seconds.
@@ -36,7 +36,7 @@ struct Block {
 }
 
 impl Costs {
-    /// From what was measured; `None` where that lacks the paper's scheme or two sizes of one circuit.
+    /// Computes the costs from the measurements. `None` if they lack the paper's scheme or two sizes of one circuit.
     pub(super) fn of(
         comparison: &Comparison,
         all: &[Vec<Compared>],
@@ -53,7 +53,7 @@ impl Costs {
         let (Some(small), Some(large)) = (circuits.first(), circuits.last().filter(|_| circuits.len() > 1)) else {
             return Ok(None);
         };
-        // Of a leaf: its own hash, its path, and one of the canonical digest.
+        // Hashes per leaf: its own, its path, and one of the canonical digest.
         let hashes = (large.0 - small.0) as f64 * (f64::from(height) + 2.0);
         let mut blocks = vec![];
         for q in BLOCK_HEIGHTS.filter(|q| *q < height) {
@@ -68,17 +68,17 @@ impl Costs {
         }))
     }
 
-    /// r, one recursion.
+    /// r, the time of one recursion.
     fn recursion_s(&self) -> f64 {
         self.level_s / 2.0 - self.hash_s
     }
 
-    /// An update by blocks of this height.
+    /// The time of an update with blocks of this height.
     fn update_s(&self, block: &Block) -> f64 {
         block.seconds + f64::from(self.height - block.height) * self.level_s + self.wrap_s
     }
 
-    /// The table: r, h and q by the formula, then what blocks of each height cost.
+    /// The table: r, h and q by the formula, then the costs of blocks of each height.
     pub(super) fn table(&self) -> Table {
         let (r, h) = (self.recursion_s(), self.hash_s);
         let rows = self
@@ -114,7 +114,7 @@ fn best_block_height(recursion: f64, hash: f64) -> f64 {
 }
 
 impl Block {
-    /// Proves a block of 2^`q` leaves twice, the second time on the clock.
+    /// Proves a block of 2^`q` leaves twice and measures the second proof.
     fn measure(profile: Profile, q: u8) -> anyhow::Result<Self> {
         let class = HeightClass::of(q).context("a block is a small tree")?;
         let backend = PaperBackend::with_block_height(profile, class, q)?;

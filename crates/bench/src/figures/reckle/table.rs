@@ -37,7 +37,7 @@ impl Table {
     }
 }
 
-/// What one update takes: proofs, seconds, bytes of keys, peak memory; then the same as others state it.
+/// The costs of one update: proofs, seconds, bytes of keys, peak memory. Then the same as other sources state them.
 pub(super) fn one_update(
     compared: &[Compared],
     profile: Profile,
