@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Fetches what builds and runs the tests for aarch64 from Debian into target/tools/arm: a Rust compiler with the standard
-# libraries of both machines, a cross compiler for C, and qemu's user mode. Nothing is installed in the system, and what is
-# there is not fetched again.
+# Fetches Debian's packages for building and running the tests for aarch64 into target/tools/arm: a Rust compiler with
+# the standard libraries of both architectures, a cross compiler for C, and qemu's user mode. Nothing is installed in
+# the system, and existing packages are not fetched again.
 #
 #   scripts/arm-tools.sh
 #
-# It leaves a file target/tools/arm/env to source: RUSTC, and what cargo must know of the target. Programs are linked statically,
-# so that the emulator needs no other files. cargo and a C compiler for this machine are the system's.
+# It writes a file target/tools/arm/env to source, with RUSTC and cargo's settings for the target. Programs are linked
+# statically, so that the emulator needs no other files. cargo and the C compiler for this machine are the system's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,31 +22,32 @@ fail() {
     exit 1
 }
 
-# $1 is not older than $2.
+# True if the version $1 is at least $2.
 not_older() { [[ $(printf '%s\n' "$1" "$2" | sort -V | head -n 1) == "$2" ]]; }
 
 [[ $(cat "$dir/version" 2>/dev/null || true) == "$layout $wanted" ]] && exit 0
 [[ $(uname -m) == x86_64 ]] || fail "the tools are for x86-64 hosts, and this one is $(uname -m)"
 command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || fail "apt-get or dpkg-deb is missing: install both to fetch Debian's compilers"
 
-# In its place from the start: env has absolute paths. The version comes last, so that half of it is made again.
+# Everything is unpacked in its final place, because env has absolute paths. The version is written last, so that an
+# incomplete folder is made again.
 rm -rf "$dir"
 mkdir -p "$dir/bin" "$dir/state/lists/partial" "$dir/cache/archives/partial"
 
-# Package lists of our own, of two architectures: the system's configuration has one and stays as it is.
+# Separate package lists for two architectures; the system's configuration has only one and is not changed.
 own=(-qq -o "Dir::State=$dir/state" -o Dir::State::status=/var/lib/dpkg/status -o "Dir::Cache=$dir/cache"
     -o Debug::NoLocking=1 -o APT::Sandbox::User=root -o APT::Architectures::=amd64 -o APT::Architectures::=arm64)
 apt-get "${own[@]}" update || fail "Debian's package lists could not be fetched: try again"
-# The resolver says which of their libraries this system lacks; nothing is installed.
+# The resolver names the libraries that this system lacks. Nothing is installed.
 apt-get "${own[@]}" --yes --download-only --no-install-recommends install \
     rustc-web gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user >/dev/null \
     || fail "Debian has no rustc-web, gcc-aarch64-linux-gnu or qemu-user for this system"
-# The standard library alone: the compiler for aarch64 is not needed.
+# Only the standard library; the compiler for aarch64 is not needed.
 (cd "$dir/cache/archives" && apt-get "${own[@]}" download libstd-rust-web-dev:arm64) \
     || fail "Debian's package libstd-rust-web-dev:arm64 could not be fetched: try again"
 for package in "$dir"/cache/archives/*.deb; do
     case ${package##*/} in
-    # This system has them, or programs would not run.
+    # This system has these packages; otherwise no program would run.
     libc6_* | libc-bin_* | libc6-dev_*) ;;
     *) dpkg-deb -x "$package" "$dir" ;;
     esac

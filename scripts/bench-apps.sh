@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures the applications, each in a process of its own, and draws the paper's Fig. 12: tens of minutes on two cores.
-# Rows that are there already stay, so that an interrupted run is taken up again; circuits are kept.
+# Measures each application in a separate process and draws the paper's Fig. 12, in tens of minutes on two cores.
+# Existing rows and circuits are kept, so that an interrupted run can be resumed.
 # Usage: scripts/bench-apps.sh BENCH [DIR]
 set -euo pipefail
 

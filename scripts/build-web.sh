@@ -6,8 +6,8 @@
 # target/web/verifier    the package: the module for WebAssembly, JavaScript and types
 # target/web/verify      the page: static files for any server
 #
-# scripts/web-tools.sh has the compiler, npm the one for TypeScript. With EVERGROVE_WEB_MODULE a module that is built already
-# is taken in place of that of crates/ffi.
+# The Rust compiler is from scripts/web-tools.sh, and the one for TypeScript from npm. EVERGROVE_WEB_MODULE names a
+# built module to use instead of building crates/ffi.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,14 +34,14 @@ if [[ -z $module ]]; then
     (
         # shellcheck disable=SC1091
         source "$target/tools/web/rust/env"
-        # For -Zbuild-std and the other unstable options: Debian has no standard library for this target.
+        # For -Zbuild-std and the other unstable options. Debian has no standard library for this target.
         export RUSTC_BOOTSTRAP=1
-        # Panics have no messages: the module could not show them, and they would hold paths of this machine. Vectors make the
-        # module smaller and its BLAKE3 faster; all browsers have them since 2023.
+        # Panics have no messages, because the module could not show them and they would contain paths of this machine.
+        # Vector instructions make the module smaller and its BLAKE3 faster; all browsers have had them since 2023.
         flags="-Ctarget-feature=+simd128 -Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none"
         export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS=$flags
         export CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 CARGO_PROFILE_RELEASE_STRIP=symbols
-        # For size, but for the fields and hashes, which take the time.
+        # Optimised for size, except for the fields and hashes, which take most of the time.
         "$CARGO" build --release --locked --package evergrove-ffi --lib --target wasm32-unknown-unknown \
             -Zbuild-std=core,alloc --target-dir "$web/build" \
             --config 'profile.release.opt-level="z"' \
@@ -64,7 +64,7 @@ if (imports.length > 0) throw new Error(`the module imports ${imports.join(", ")
 if (length > Number(limit)) throw new Error(`the module has ${length} bytes compressed, the limit is ${limit}`);
 JS
 
-# Outside of target, so that editors find the types too.
+# Outside of target, so that editors find the types as well.
 if [[ ! web/node_modules/.package-lock.json -nt web/package-lock.json ]]; then
     npm ci --prefix web --no-audit --no-fund --loglevel=error
     touch web/node_modules/.package-lock.json

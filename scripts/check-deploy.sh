@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Checks deploy/ without a cluster: the Dockerfile by hadolint, compose.yaml by the schema of compose files, the chart by helm's
-# lint and its values' schema, what it renders by the schemas of Kubernetes, and alerts and the dashboard's queries by promtool.
-# What is not there is skipped with a line; `make deploy-tools` fetches it. With EVERGROVE_REQUIRE_DEPLOY=1 nothing may be skipped.
+# Checks deploy/ without a cluster: the Dockerfile with hadolint, compose.yaml with the schema of compose files, the
+# chart with helm's lint and the schema of its values, the rendered chart with the schemas of Kubernetes, and the alerts
+# and the dashboard's queries with promtool. A line names each missing tool, whose check is skipped; `make deploy-tools`
+# fetches the tools. With EVERGROVE_REQUIRE_DEPLOY=1 a missing tool is an error.
 #
 #   scripts/check-deploy.sh
 set -euo pipefail
@@ -33,7 +34,7 @@ if [ -x "$python" ]; then
     "$python" "$root/scripts/check_deploy.py" metrics "$root" "$work/promtool"
 else skip "python with yaml"; fi
 
-# Alerts, with their tests: the file and its tests.
+# Tests the alerts. Arguments: the file of alerts, the file of tests.
 alerts() {
     promtool check rules --lint=all --lint-fatal "$1" >"$work/promtool.log" 2>&1 \
         && promtool test rules "$2" >>"$work/promtool.log" 2>&1 || { cat "$work/promtool.log" >&2; exit 1; }
@@ -49,7 +50,7 @@ if command -v promtool >/dev/null; then
 else skip promtool; fi
 
 command -v helm >/dev/null || { skip helm; exit 0; }
-# Every switch of the chart, each with what else it needs.
+# Every switch of the chart, each with the values that it requires.
 variants=(
     ""
     "--set autoscaling.enabled=false,serve.enabled=false,worker.threads=2"
@@ -68,7 +69,7 @@ for n in "${!variants[@]}"; do
     # shellcheck disable=SC2086
     helm template evergrove "$chart" --namespace proofs ${variants[$n]} >"$work/$n.yaml"
 done
-# What the schema of the values has to refuse.
+# Values that the schema must refuse.
 for wrong in serve.tls.secretName=1 serve.accessLog=/data/access.log worker.concurrency=0 serve.maxConnections=0 redis.url=redis://user:secret@host image.tga=1 objects.url=ftp://x objects.env.AWS_SECRET_ACCESS_KEY=x \
     monitoring.labels.release=1 monitoring.rules.job='a"b' \
     worker.disruptionBudget.maxUnavailable=0 worker.disruptionBudget.maxUnavailable=0% networkPolicy.dns.ports=null networkPolicy.redis.ports[0]=0; do
@@ -82,7 +83,7 @@ if [ -x "$python" ] && "$python" -c 'import kubernetes_validate' 2>/dev/null; th
     "$python" "$root/scripts/check_deploy.py" kubernetes "$work"/*.yaml
 else skip kubernetes-validate; fi
 
-# The alerts of a release, which look at its job alone.
+# The alerts of a release, which select only the release's job.
 helm template evergrove "$chart" --namespace proofs --set monitoring.enabled=true,monitoring.rules.enabled=true >"$work/promtool/rendered.yaml"
 if [ -x "$python" ] && command -v promtool >/dev/null; then
     "$python" "$root/scripts/check_deploy.py" rules "$root/deploy/rules_test.yaml" "$work/promtool/rendered.yaml" "$work/promtool"

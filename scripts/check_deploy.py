@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-# Kinds that the schemas of Kubernetes do not have, and the fields that each must have and may have in its spec.
+# Kinds without a schema of Kubernetes, with the required and the optional fields of their specs.
 OTHERS = {
     "ScaledObject": (
         {"scaleTargetRef", "triggers"},
@@ -39,7 +39,7 @@ def compose(schema, files):
     for name in files:
         with open(name) as f:
             document = yaml.safe_load(f)
-        # Younger than the schema.
+        # Newer than the schema.
         document.pop("name", None)
         for error in validator.iter_errors(document):
             fail(f"{name}: {'/'.join(map(str, error.path))}: {error.message}")
@@ -78,7 +78,7 @@ def scaled_object(document, names):
 
 
 def selected(selector, documents):
-    """Pods of workloads that a selector chooses: name of the workload, and its container."""
+    """The workloads whose pods match a selector: their names and containers."""
     wanted = selector["matchLabels"].items()
     found = {}
     for document in documents:
@@ -94,7 +94,7 @@ def port_names(container):
 
 
 def only_one(kind, name, selector, documents):
-    """The container of the one workload that a manifest is for."""
+    """The container of the one workload that a manifest selects."""
     found = selected(selector, documents)
     if len(found) != 1:
         fail(f"the {kind} {name} selects {sorted(found)}, expected one workload")
@@ -124,7 +124,7 @@ def pod_monitor(document, documents):
 
 
 def prometheus_rule(document, documents):
-    """The alerts of a release look at the series of that release, and at its service only where it has one."""
+    """Checks that a release's alerts select only its own series, and that alerts of the service exist only with a service."""
     monitors = [d["metadata"] for d in documents if d["kind"] == "PodMonitor"]
     groups = {group["name"]: group["rules"] for group in document["spec"]["groups"]}
     if ("evergrove-service" in groups) != any(d["kind"] == "StatefulSet" for d in documents):
@@ -189,12 +189,12 @@ def rules(tests, rendered, out):
 
 
 def exported(root):
-    """Names of the metrics that the code exports, each with its type: gauge, counter or histogram."""
+    """The metrics that the code exports: name and type (gauge, counter or histogram)."""
     found = {}
     for source in ("crates/jobs/src/metrics.rs", "crates/serve/src/metrics.rs"):
         text = (root / source).read_text().split("#[cfg(test)]")[0]
         types = dict(re.findall(r"^    (?:pub\(crate\) )?(\w+): (?:Family<\w+, )?(\w+)>?,$", text, re.M))
-        # Types of the code's own, which say what they are.
+        # Types that the code defines itself, with the metric type that they state.
         own = dict(re.findall(r"impl EncodeMetric for (\w+) .*?MetricType::(\w+)", text, re.S))
         calls = re.findall(r"\.register(?:_with_unit)?\(([^;]*?)made\.(\w+)\.clone\(\)", text)
         if not calls or len(calls) != text.count(".register(") + text.count(".register_with_unit("):
@@ -210,7 +210,7 @@ def exported(root):
 
 
 def documented(root):
-    """Names of the metrics in the table of docs/operations.md, each with its labels."""
+    """The metrics in the table of docs/operations.md: name and labels."""
     table = (root / "docs/operations.md").read_text().split("| metric | labels | |\n")[1].split("\n\n")[0]
     found = {}
     for line in table.splitlines()[1:]:
@@ -220,7 +220,7 @@ def documented(root):
 
 
 def samples(types, labels):
-    """Series of every metric with the labels of the documents: all of them of a service, those of tasks also of a worker."""
+    """Series of every metric with the documented labels: all metrics for a service, those of tasks also for a worker."""
     values = {"state": ["wait", "prioritized"], "status": ["200", "500"]}
     for metric, kind in types.items():
         choices = [[f'{label}="{value}"' for value in values.get(label, ["x"])] for label in sorted(labels[metric])]
@@ -235,7 +235,7 @@ def samples(types, labels):
 
 
 def dashboard(path, types, labels):
-    """Panels that lie beside each other, and the tests of their queries: each has samples, with the labels of its legend."""
+    """Checks that no panels overlap. Returns tests of their queries: each has samples, with the labels of its legend."""
     panels, cells, tests = json.loads(path.read_text())["panels"], {}, []
     if len({panel["id"] for panel in panels}) != len(panels):
         fail(f"{path}: two panels have the same id")

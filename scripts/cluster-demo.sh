@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Proving by workers on one machine: a Redis server, an S3 API, two workers, one of them killed in the middle.
+# Proves with workers on one machine: a Redis server, an S3 API, and two workers, one of which is killed in the middle.
 #
 #   scripts/cluster-demo.sh [EVERGROVE]       the binary; target/release/evergrove if left out
 #
-# DEMO_BACKEND=native shows the steps in seconds with the backend that re-executes, whose proofs convince nobody else.
-# EVERGROVE_KEYS=DIR keeps the proving keys elsewhere than in target/keys.
+# DEMO_BACKEND=native shows the steps in seconds with the backend that executes again, whose proofs convince nobody
+# else.
+# EVERGROVE_KEYS=DIR keeps the proving keys in DIR instead of target/keys.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -36,7 +37,7 @@ accept=()
 title() { printf '\n== %s\n' "$*"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 port() { "$tools/s3/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-# A field of a JSON object in a file: a number, or a text without quotation marks.
+# A field of a JSON object in a file: a number, or a string without its quotation marks.
 field() { sed -n 's/.*"'"$1"'": *\("\([^"]*\)"\|\([^",}]*\)\).*/\2\3/p' "$2"; }
 # Waits until a file has a line with this text.
 await() {
@@ -93,7 +94,7 @@ pids+=("$leader")
 
 title "Kill one of them in the middle"
 await ann.log "bucket"
-# It is at its next proof, which takes longer than this.
+# The worker has started its next proof, which takes longer than this.
 sleep 0.2
 kill -9 "$ann"
 wait "$ann" 2>/dev/null || true

@@ -4,9 +4,9 @@
 #
 #   scripts/crash.sh [EVERGROVE]      the binary; target/debug/evergrove if left out
 #
-# CRASH_ROUNDS (100) kills are made, a third of them of each command. CRASH_BACKEND (native, which proves in milliseconds: what is
-# tested is the store) makes the proofs. CRASH_SEED repeats a run's choices, as far as the
-# machine's timing does. CRASH_DIR=DIR keeps the stores in a new folder.
+# CRASH_ROUNDS (default 100) is the number of kills, a third for each command. CRASH_BACKEND (default native, which
+# proves in milliseconds, since this tests the store) makes the proofs. CRASH_SEED repeats the choices of a run, as far
+# as the timing of the machine allows. CRASH_DIR=DIR keeps the stores in a new folder.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,15 +35,15 @@ fail() {
     exit 1
 }
 
-# Runs a command to its end; its JSON goes to $json.
+# Runs a command to its end. $json is its JSON output.
 run() { json=$("$evergrove" "$@" --format json --quiet 2>run.err) || fail "evergrove $* exits with $?"; }
 
 field() { sed -n 's/.*"'"$1"'": *\("\([^"]*\)"\|\([^",}]*\)\).*/\2\3/p' <<<"$json"; }
 
-# Milliseconds.
+# The time in milliseconds.
 now() { local t=${EPOCHREALTIME/[.,]/}; echo $((t / 1000)); }
 
-# Runs a command and kills it somewhere in its first $1 milliseconds. Counts whether it was still there.
+# Runs a command and kills it at a random time in its first $1 milliseconds. Counts whether it was still running.
 killed=0 finished=0
 run_killed() {
     local within=$1 pid
@@ -61,7 +61,7 @@ run_killed() {
     esac
 }
 
-# The store opens, and everything in it is as it should be.
+# The store must open, and its contents must be sound.
 must_be_sound() {
     run status --store "$1"
     run doctor --store "$1"
@@ -78,7 +78,7 @@ awk -F, '$9 == "Night" && n++ < 1100 { print NR - 2 }' "$table" >night.txt
 commit=(commit --input "$table" --schema "$schema")
 prove=(prove --batch night --indices night.txt --backend "$backend")
 
-# How long each command takes when it is left alone.
+# The time of each command without a kill.
 start=$(now)
 run "${commit[@]}" --store calm
 commit_ms=$(($(now) - start))
@@ -102,7 +102,7 @@ for ((round = 1; round <= rounds; round++)); do
             if "$evergrove" status --store fresh --format json >status.out 2>status.err; then
                 must_be_sound fresh
             else
-                # There is no store: the command starts anew in the same place.
+                # The store does not exist, and the command starts again in the same place.
                 run "${commit[@]}" --store fresh
                 must_be_sound fresh
             fi
@@ -118,7 +118,7 @@ for ((round = 1; round <= rounds; round++)); do
             must_verify proving
             ;;
         2)
-            # One store lives through all updates. The row and its new value are the round's own.
+            # All updates use the same store. Each round has its own row and value.
             set=$((round * 97 % 10000))=cost_other=$round
             run status --store updated
             before=$(field commitment)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The main job on a real table: commit, prove, change, refresh, verify, and refuse what must be refused.
+# The main job on a real table: commit, prove, change, refresh and verify; wrong proofs must be refused.
 #
 #   scripts/demo.sh [EVERGROVE]       the binary; target/release/evergrove if left out
 #
-# DEMO_BACKEND=native shows the steps in seconds with the backend that re-executes, whose proofs convince nobody else.
-# DEMO_DIR=DIR keeps the store and the files in a new folder. EVERGROVE_KEYS=DIR keeps the proving keys elsewhere than in
-# target/keys.
+# DEMO_BACKEND=native shows the steps in seconds with the backend that executes again, whose proofs convince nobody
+# else.
+# DEMO_DIR=DIR keeps the store and the files in a new folder. EVERGROVE_KEYS=DIR keeps the proving keys in DIR instead
+# of target/keys.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -31,7 +32,7 @@ ln -s "$root/examples" examples
 accept=() named=()
 [ "$backend" = grove ] || named=(--backend "$backend")
 [ "$backend" != native ] || accept=(--allow-backend native)
-# A profile that the verifier does not accept.
+# `other` is a profile that the verifier does not accept.
 profile=grove-100 other=grove-128
 if [ "$backend" = plonky2 ]; then profile=proven other=paper; fi
 started=$SECONDS
@@ -44,13 +45,13 @@ shown() {
     printf '\n'
 }
 
-# Runs a command, shows it, and leaves its one JSON object in $json.
+# Shows and runs a command. $json is its output, one JSON object.
 run() {
     shown "$@"
     json=$("$evergrove" "$@" --format json) || { printf '%s\n' "$json" >&2; exit 1; }
 }
 
-# A field of the JSON object: a number, or a text without quotation marks.
+# A field of the JSON object: a number, or a string without its quotation marks.
 field() { sed -n 's/.*"'"$1"'": *\("\([^"]*\)"\|\([^",}]*\)\).*/\2\3/p' <<<"$json"; }
 
 # Verification must refuse, with exit code 1. Anything else fails the demo.
@@ -75,7 +76,7 @@ must_be() {
 
 kib() { awk -v b="$1" 'BEGIN { printf "%.1f KiB", b / 1024 }'; }
 secs() { awk -v s="$1" 'BEGIN { if (s < 1) printf "%.1f ms", s * 1000; else printf "%.1f s", s }'; }
-# Seconds from the first proof's start to the last one's end in a trace that --timings wrote: docs/formats.md.
+# Seconds from the start of the first proof to the end of the last one in a trace from --timings (docs/formats.md).
 proving() {
     tr '{' '\n' <"$1" | sed -n 's/.*"cat":"proof","dur":\([0-9.]*\),.*"ts":\([0-9.]*\)}.*/\1 \2/p' |
         awk 'NR == 1 || $2 < from { from = $2 } $1 + $2 > to { to = $1 + $2 } END { printf "%.6f", (to - from) / 1e6 }'
@@ -155,7 +156,7 @@ run verify --proof other.proof --root "$new_root" --leaves few.csv --schema "$sc
 echo "  accepted where the verifier asks for that profile by name: it is a true statement"
 
 title "Summary ($backend, profile $profile, $(getconf _NPROCESSORS_ONLN) cores, no wrap)"
-# Seconds between the first proof's start and the last one's end, which Plonky2's prover alone traces.
+# Seconds from the start of the first proof to the end of the last one. Only Plonky2's prover writes traces.
 spent() { [ "$1" = 0.000000 ] || printf ', %s from the first to the last%s' "$(secs "$1")" "$2"; }
 line() { printf '  %-34s %12s   %s\n' "$1" "$2" "$3"; }
 line "commit" "$(secs "$commit_s")" "$rows rows, height $height"

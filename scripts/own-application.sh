@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Copies examples/own-application out of the repository, builds it there as a crate of others would be, with the repository's versions of
-# all dependencies, and runs it: its laws, and a proof that is verified.
+# Copies examples/own-application out of the repository and builds the copy as an outside crate, with the repository's
+# versions of all dependencies. Then runs its laws, and makes and verifies a proof.
 #
 #   scripts/own-application.sh [TARGET]      the build folder; target if left out
 #
-# CARGO is the cargo to use. Nothing is downloaded.
+# CARGO names the cargo to use. Nothing is downloaded.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,15 +17,15 @@ cp -r "$root/examples/own-application" "$work/crate"
 cp "$root/Cargo.lock" "$work/crate"
 cd "$work/crate"
 sed -i "s#path = \"../../#path = \"$root/#" Cargo.toml
-# Proofs need optimisation. The profiles of the repository are those of its members, which our crates are not here. Those that proofs
-# spend their time in are enough.
+# Proofs need optimisation. The repository's profiles apply only to its own workspace, which the copy is not part of, so
+# they are copied for the crates in which proofs spend their time.
 {
     awk '/^\[/ { wanted = /^\[profile\.dev/ && !/package\.evergrove/ } wanted' "$root/Cargo.toml"
     printf '[profile.dev.package.evergrove-%s]\nopt-level = 3\n' primitives kernels multilinear proof commit grove store
 } >>Cargo.toml
 
 export CARGO_TARGET_DIR=$target
-# Cargo takes packages that the crate does not use out of the lock file. A checksum names a version.
+# Cargo removes packages that the crate does not use from the lock file. A checksum identifies a version.
 "$cargo" metadata --offline --format-version 1 >/dev/null
 if grep '^checksum' Cargo.lock | grep -vxFf "$root/Cargo.lock"; then
     echo "Cargo.lock of the copy has other versions than the repository's" >&2

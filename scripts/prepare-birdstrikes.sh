@@ -4,9 +4,9 @@
 #   npm pack vega-datasets@3.2.1 && tar -xzf vega-datasets-3.2.1.tgz
 #   scripts/prepare-birdstrikes.sh package/data/birdstrikes.csv > examples/data/birdstrikes.csv
 #
-# Rows keep their order, since a row's number is its position in the committed vector. The operator's column is left out,
-# so that the table stays below 1 MiB; headings become short names; dates become numbers (1990-01-08 is 19900108), so that
-# they compare as numbers; lines end in LF. No field of the source holds a quote or a comma.
+# Rows keep their order, since a row's number is its position in the committed vector. The column of the operator is
+# left out, so that the table stays below 1 MiB. Headings become short names. Dates become numbers (1990-01-08 is
+# 19900108), so that they compare as numbers. Lines end in LF. No field of the source contains a quote or a comma.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: $0 FILE (data/birdstrikes.csv of vega-datasets 3.2.1)" >&2; exit 2; }

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Phrases that a native technical writer would not use, in README.md, other pages of the root and docs/, with file, line and what to
-# write instead. It looks at text and tables, not at code. Passing does not make prose good: read it aloud.
+# Finds phrases that a native technical writer would not use in README.md, other pages of the root, and docs/. Prints
+# file, line and what to write instead. Text and tables are checked, code is not. Passing does not make prose good: read
+# it aloud.
 #
 #   scripts/prose.sh [FILE..]
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 
-# An extended regular expression for lower-case words, and what to write instead.
+# An extended regular expression for lower-case words, and the advice.
 rules=$(cat <<'END'
 can not                                  => cannot
 (is|are|was|were|be|been) no [a-z]+      => is not a ..
@@ -33,7 +34,7 @@ if [ ${#files[@]} = 0 ]; then
     mapfile -t files < <(printf '%s\n' ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md && find docs -name '*.md' -not -path 'docs/book/*' | sort)
 fi
 
-# A phrase may begin at the end of the line before, so the last words of that line come first.
+# A phrase may begin at the end of a line, so the last words of the previous line are put before each line.
 RULES=$rules awk '
     BEGIN {
         n = split(ENVIRON["RULES"], line, "\n")
@@ -42,7 +43,7 @@ RULES=$rules awk '
     FNR == 1 { tail = ""; fence = 0 }
     /^ *```/ { fence = !fence; tail = ""; next }
     fence { next }
-    # Queries with the sentences of the program, which a test compares.
+    # These queries contain sentences of the program, which a test compares.
     FILENAME == "docs/sql.md" && /^\| `/ { tail = ""; next }
     {
         gsub(/`[^`]*`|\]\([^)]*\)/, " x "); text = tolower($0); gsub(/[^a-z0-9.,;:?!-]+/, " ", text); gsub(/^ | $/, "", text)

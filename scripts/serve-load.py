@@ -35,7 +35,7 @@ evergrove = os.path.abspath(args.evergrove)
 
 
 class Load:
-    """Requests at times of their own, by as many callers as there are connections."""
+    """Sends requests at fixed times, with one caller for each connection."""
 
     def __init__(self, address, rate):
         self.address, self.interval = address, args.per_request / rate
@@ -51,7 +51,7 @@ class Load:
                 n, self.next = self.next, self.next + 1
             due = self.start + n * self.interval
             now = time.monotonic()
-            # What a rate that is too high has left is not sent any more.
+            # Requests that are still due after the end are not sent.
             if max(due, now) > self.start + args.seconds:
                 return
             time.sleep(max(0, due - now))
@@ -65,7 +65,7 @@ class Load:
             body = answer.read()
             done = time.monotonic()
             if answer.status != 200:
-                # Refused before the request was read, so that the service hangs up; the next request connects again.
+                # The service hangs up after refusing a request before reading it. The next request connects again.
                 connection.close()
             with self.lock:
                 self.answers[answer.status] = self.answers.get(answer.status, 0) + 1

@@ -1,13 +1,14 @@
-"""Costs of the modules of rtl/, by Yosys; see scripts/synth.sh.
+"""Measures the costs of the modules of rtl/ with Yosys; see scripts/synth.sh.
 
 Two runs for each module:
 
-- `xilinx`: an FPGA of the family UltraScale+. Cells, LUTs, carries, flip-flops, shift registers in LUTs, memories in LUTs, DSPs.
-- `gates`: the gates of Yosys's generic library (two inputs, or a multiplexer) with ABC. `depth` is the number of gates on the
-  longest path between registers or ports.
+- `xilinx`: an FPGA of the family UltraScale+. Cells, LUTs, carries, flip-flops, shift registers in LUTs, memories in
+  LUTs, DSPs.
+- `gates`: the gates of Yosys's generic library (two inputs, or a multiplexer) with ABC. `depth` is the number of gates
+  on the longest path between registers or ports.
 
-Modules that are `kept` are synthesised once, and their cells are counted once for each instance. Then `depth` is the largest
-within a module, and registers at the borders of the kept modules make it that of the design.
+Modules that are `kept` are synthesised once, and their cells are counted once for each instance. `depth` is then the
+largest depth within a module. It equals that of the design, since the kept modules have registers at their borders.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ PAGE = Path("docs/models/rtl.md")
 MUL = ["goldilocks_mul"]
 POSEIDON = ["poseidon_round", "poseidon_sbox", "goldilocks_mul", "poseidon_constants"]
 
-# A module: the files of the modules in it, the modules that are kept, latency and interval in cycles.
+# For each module: the modules that it uses, the kept modules, latency and interval in cycles.
 MODULES = {
     "goldilocks_mul": ([], [], "10", "1"),
     "mle_node": (MUL, [], "11", "1"),
@@ -57,7 +58,7 @@ def digest(module):
 
 
 def commands(module):
-    """What Yosys runs before it counts, by run."""
+    """Yosys's commands before it counts, for each run."""
     read = " ".join(str(p) for p in files(module) if p.suffix == ".sv")
     keep = "".join(f" setattr -mod -set keep_hierarchy 1 *{m}*;" for m in MODULES[module][1])
     head = f"read_verilog -sv -defer -Irtl {read}; hierarchy -check -top {module};{keep} "
@@ -65,7 +66,7 @@ def commands(module):
 
 
 def counts(log, module):
-    """Cells by type of the whole design, from the last output of `stat`."""
+    """The number of cells of each type in the whole design, from the last output of `stat`."""
     text = log[log.rindex("Printing statistics") :]
     section = text.rindex("=== design hierarchy ===") if "=== design hierarchy ===" in text else text.index(f"=== {module} ===")
     cells = {}
@@ -86,7 +87,7 @@ def synthesise(yosys, module):
         if done.returncode:
             sys.exit(f"{module}: Yosys failed: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}")
         cells = counts(done.stdout, module)
-        # Instances of kept modules are not cells.
+        # Instances of kept modules are not counted as cells.
         cells = {k: v for k, v in cells.items() if k not in MODULES and not k.startswith("poseidon_")}
 
         def total(*prefixes, cells=cells):
@@ -111,7 +112,7 @@ def synthesise(yosys, module):
 
 
 def table(modules):
-    """The rows of the page's table, one for each entry."""
+    """The page's table, with a row for each entry."""
     keys = ["cells", "flip_flops", "dsps", "gates", "depth"]
     rows = [f"| `{m}` | {' | '.join(f'{e[k]:,}' for k in keys)} | {MODULES[m][2]} | {MODULES[m][3]} |" for m, e in modules.items()]
     head = ["| module | cells | flip-flops | DSPs | gates | depth | latency | interval |", "|---|---|---|---|---|---|---|---|"]
@@ -119,7 +120,7 @@ def table(modules):
 
 
 def page(modules):
-    """The page, and the page with the table of these entries."""
+    """The current page, and the page with the table of these entries."""
     text = PAGE.read_text()
     start, end = text.index("| module | cells |"), text.index("\n\n", text.index("| module | cells |"))
     return text, text[:start] + table(modules) + text[end:]
@@ -169,7 +170,7 @@ def main():
     for module in names:
         entry = synthesise(yosys, module)
         print(module, json.dumps(entry), flush=True)
-        # Another run may have written its entries.
+        # Another process may have written entries since then.
         modules = load()["modules"] | {module: entry}
         result = {
             "yosys": version,

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Synthesises the modules of rtl/ with Yosys and writes what they cost to crates/lab/data/synth.json.
+# Synthesises the modules of rtl/ with Yosys and writes their costs to crates/lab/data/synth.json.
 #
-#   scripts/synth.sh [MODULE..]    the modules named, or those whose sources differ from those of their entry
+#   scripts/synth.sh [MODULE..]    the named modules, or those with changed sources
 #   scripts/synth.sh --all         every module again
-#   scripts/synth.sh --check       whether the entries are of these sources, and those of the smallest modules of this Yosys
+#   scripts/synth.sh --check       compare all entries with the sources, and the smallest modules with a new synthesis
 #
-# scripts/synth.py says what is counted. Yosys is that of scripts/rtl-tools.sh. Without it, one line says `not tested: rtl: ..`, and
-# nothing is written.
+# scripts/synth.py describes the counts. Yosys is from scripts/rtl-tools.sh. Without it, the script prints one line,
+# `not tested: rtl: ..`, and writes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Tests the C library: the header, both libraries, and examples/c/verify.c on proofs of both profiles, also with sanitizers
-# and under valgrind. Prints the sizes of the libraries.
+# Tests the C library: the header, both libraries, and examples/c/verify.c on proofs of both profiles, also with
+# sanitizers and under valgrind. Prints the sizes of the libraries.
 #
 #   scripts/test-c.sh
 #
-# A missing tool is one line, `not tested: c: ..`. With EVERGROVE_REQUIRE_C set, it is a failure. Valgrind is the system's, or
-# Debian's, which is unpacked under target/tools/c. The counts at the end of each part are lines of the form of cargo's tests.
+# For a missing tool the script prints one line, `not tested: c: ..`. With EVERGROVE_REQUIRE_C set, it is a failure.
+# Valgrind is the system's, or Debian's, unpacked under target/tools/c. Each part ends with a line of counts in the form
+# of cargo's tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,7 @@ not_tested() {
     if [[ -n ${EVERGROVE_REQUIRE_C:-} ]]; then echo "failed: EVERGROVE_REQUIRE_C is set"; failed=1; fi
 }
 
-# A part of the test: its name, and a command.
+# A part of the test. Arguments: its name, and the command.
 part() {
     local name=$1
     shift
@@ -54,7 +55,7 @@ fi
 static=$target/release/libevergrove_verify.a
 shared=$target/release/libevergrove_verify.so
 [[ -f $shared ]] || shared=$target/release/libevergrove_verify.dylib
-# What the compiler of Rust says that programs with the static library need.
+# The libraries that rustc lists for programs with the static library.
 libraries=(-lpthread -ldl -lm)
 for file in "$static" "$shared"; do
     cp "$file" "$work/${file##*/}"
@@ -78,7 +79,7 @@ for cc in "${compilers[@]}"; do
     part "cases with $cc, shared library" python3 scripts/test_c.py "$proofs" "$work/verify-$cc-shared"
 done
 
-# Sanitizers see every allocation of the library, and its reads and writes through functions of C.
+# Sanitizers see all allocations of the library, and its reads and writes in C's functions.
 sanitized=(-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all)
 if echo 'int main(void) { return 0; }' | "$first" "${sanitized[@]}" -x c - -o "$work/sanitizers" 2>/dev/null && "$work/sanitizers"; then
     part "example with sanitizers" "$first" "${sanitized[@]}" "${flags[@]}" examples/c/verify.c "$static" "${libraries[@]}" -o "$work/verify-sanitized"
@@ -87,7 +88,7 @@ else
     not_tested "$first has no sanitizers"
 fi
 
-# Debian's valgrind, unpacked; nothing is installed in the system.
+# Unpacks Debian's valgrind; nothing is installed in the system.
 fetch_valgrind() {
     local dir=$1
     [[ -x $dir/usr/bin/valgrind ]] && return 0

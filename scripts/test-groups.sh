@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Runs groups of tests, and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
+# Runs groups of tests and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
 #
 #   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web] [c] [eth]     all of them if none is named
 #
-# The group `test` is `make test`. The tests of another group are ignored by cargo, and the reason names the group:
-# #[ignore = "slow: minutes, some hundred proofs"]. They are found by that line, with the name of the test below it.
+# The group `test` is `make test`. Tests of other groups are ignored by cargo, with a reason that begins with the group:
+# #[ignore = "slow: minutes, some hundred proofs"]. This script finds them by that line and the test's name below it.
 #
-# A missing tool is one line, 'not tested: ..', and counts as skipped. With EVERGROVE_REQUIRE_<GROUP> set, it is a failure.
+# For a missing tool the script prints one line, 'not tested: ..', and counts it as skipped. With
+# EVERGROVE_REQUIRE_<GROUP> set, it is a failure.
 #
 # CARGO, TEST_FEATURES and BENCH_WORKSPACE come from the Makefile.
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
-# Attacks on constraints catch thousands of panics, and the backtraces take time and fill the log.
+# Tests that attack constraints catch thousands of panics, and backtraces take time and fill the log.
 export RUST_BACKTRACE=0
 target=${CARGO_TARGET_DIR:-target}
 read -r -a features <<<"${TEST_FEATURES:-}"
@@ -22,7 +23,7 @@ read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml 
 log=$(mktemp)
 trap 'rm -f "$log" "$log.node"' EXIT
 
-# Runs a command and keeps what it prints. A failure that no test reports counts as one.
+# Runs a command and appends its output to the log. A failed command without a failed test counts as one failure.
 run() {
     local before status
     before=$(failures)
@@ -34,31 +35,31 @@ run() {
     return "$status"
 }
 
-# Sum of a column of the lines `test result: ok. 3 passed; 0 failed; 1 ignored; ..`.
+# The sum of a column of the lines `test result: ok. 3 passed; 0 failed; 1 ignored; ..`.
 sum() { awk -v what="$1" '/^test result: / { for (i = 2; i <= NF; i++) if ($i ~ "^" what) n += $(i - 1) } END { print n + 0 }' "$log"; }
 
 failures() { echo $(($(sum failed) + $(grep -c '^failed: ' "$log"))); }
 
-# True if the group's tools may not be missing.
+# True if a missing tool of the group is a failure.
 required() {
     local name=EVERGROVE_REQUIRE_${1^^}
     [[ -n ${!name:-} ]]
 }
 
-# Says that the group, or a part of it, is not tested, and why.
+# Reports that the group or a part of it is not tested, and why.
 skip() {
     echo "not tested: $1: $2" | tee -a "$log"
     if required "$1"; then echo "failed: EVERGROVE_REQUIRE_${1^^} is set" | tee -a "$log"; fi
 }
 
-# The ignored tests of a group: file and name.
+# Lists the ignored tests of a group: file and name.
 ignored() {
     find crates -name '*.rs' -not -path 'crates/bench/*' -exec awk -v group="$1" '
         index($0, "#[ignore = \"" group ": ") { wanted = 1; next }
         wanted && match($0, /fn [a-z0-9_]+/) { print FILENAME, substr($0, RSTART + 3, RLENGTH - 3); wanted = 0 }' {} +
 }
 
-# Runs the ignored tests of a group with the binaries of `make test`: those alone that have such tests.
+# Runs the ignored tests of a group. Builds only the test programs that have such tests, as in `make test`.
 run_ignored() {
     local names targets
     mapfile -t names < <(ignored "$1" | cut -d ' ' -f 2 | sort -u)
@@ -70,7 +71,7 @@ run_ignored() {
 
 group_test() { run make --no-print-directory test TEST_FLAGS=--no-fail-fast; }
 
-# The instruction sets of this CPU by the flags of its kernel, as the crates name them.
+# The instruction sets of this CPU, with the crates' names, from the flags in /proc/cpuinfo.
 instruction_sets() {
     echo portable
     [[ $(uname -m) == x86_64 ]] || return 0
@@ -84,15 +85,15 @@ instruction_sets() {
     echo avx512ifma
 }
 
-# The suites of kernels and provers on every instruction set of this CPU: what asks for the best one is given the one that is
-# named. A test of every suite asserts that it is; an instruction set without these is a failure.
+# Runs the suites of kernels and provers on every instruction set of this CPU. EVERGROVE_ISA replaces the best one. A
+# test of each suite asserts this; an instruction set without these four tests is a failure.
 forced() {
     local isa before suites=(--test primitives --test kernels --test multilinear --test recursion)
     local seen='^test forced::kernels_are_given_the_instruction_set_that_is_named ... ok'
     for isa in $(instruction_sets); do
         echo "-- the suites on $isa --"
         before=$(grep -c "$seen" "$log")
-        # The programs of `make test`.
+        # The same programs as in `make test`.
         EVERGROVE_ISA=$isa run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast "${suites[@]}"
         if [[ $(($(grep -c "$seen" "$log") - before)) -ne 4 ]]; then
             echo "failed: a suite did not run on $isa, which this CPU has" | tee -a "$log"
@@ -100,8 +101,8 @@ forced() {
     done
 }
 
-# Programs for aarch64 in an emulator: the kernels and the formats in full, and a selection of the engine of `grove`, whose other
-# tests take minutes there. The selection has the known answers, an opening beside the reference, and a proof that is verified.
+# Tests for aarch64 in an emulator: all of the kernels and the formats, and some of the engine of `grove`, whose other
+# tests take minutes there. They cover the known answers, an opening compared with the reference, and a verified proof.
 arm_engine=(poseidon:: count:: forced:: keccak::digests_are_those_of_the_reference proof::openings
     keccak::a_proof_is_accepted_and_one_of_another_round_refused)
 arm() {
@@ -110,7 +111,7 @@ arm() {
         skip isa "aarch64: $(tail -n 1 <<<"$reason")"
         return
     fi
-    # In a subshell, since the variables are for this target alone.
+    # In a subshell, since the variables apply only to this target.
     (
         # shellcheck disable=SC1091
         source "$target/tools/arm/env"
@@ -132,7 +133,7 @@ group_isa() {
     arm
 }
 
-# The kernels and the openings beside those of others, in the benchmarks' workspace.
+# Compares the kernels and the openings with those of other projects, in the benchmarks' workspace.
 group_peers() { run "$cargo" test "${bench[@]}" --locked --no-fail-fast; }
 
 group_rtl() {
@@ -144,12 +145,12 @@ group_rtl() {
     fi
     EVERGROVE_REQUIRE_RTL=1 EVERGROVE_CASES=${EVERGROVE_CASES:-100000} \
         run "$cargo" test --package evergrove-lab --features rtl --test rtl --locked
-    # Costs of the modules, beside the sources.
+    # Compares the modules' costs with the sources.
     run scripts/synth.sh --check
 }
 
 group_faults() {
-    # The tests say which of them found no server.
+    # Each test reports a missing server itself.
     if required faults; then export EVERGROVE_REQUIRE_TEST=1; fi
     run scripts/tools.sh
     run_ignored faults
@@ -167,13 +168,13 @@ group_slow() { run_ignored slow; }
 
 group_apps() {
     run_ignored apps
-    # An application in a crate outside of the repository.
+    # An application in a crate outside the repository.
     if run scripts/own-application.sh "$target"; then
         echo "test result: ok. 1 passed;" >>"$log"
     fi
 }
 
-# Runs tests of Node.js, and counts them as those of cargo.
+# Runs tests of Node.js and counts them like cargo's.
 node_tests() {
     local status
     node --test --test-reporter=tap "$@" 2>&1 | tee "$log.node"
@@ -214,7 +215,7 @@ group_c() { run scripts/test-c.sh; }
 
 group_eth() {
     local reason
-    # The tries and their circuits on the data of others; the tests say what they lack.
+    # The tries and their circuits on outside data. Each test reports missing data itself.
     if required eth; then export EVERGROVE_REQUIRE_TEST=1; fi
     if [[ -n ${EVERGROVE_TESTDATA:-} ]]; then
         run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast --test ethereum
@@ -242,7 +243,7 @@ for group in "$@"; do
     : >"$log"
     start=$SECONDS
     "group_$group"
-    # A test without its tool says so and passes.
+    # A test without its tool reports this and passes.
     untested=$(grep -c 'not tested: test ' "$log")
     skipped=$((untested + $(grep -c "^not tested: $group: " "$log")))
     failed=$(failures)

@@ -17,7 +17,7 @@ CODES = {int(n): name.lower().replace("_", "-") for name, n in re.findall(r"EVG_
 EXIT = {"accepted": 0, "usage": 2, "unreadable": 2, "bad-rows": 2, "key-missing": 3}
 PROFILES = {"grove-100": [], "grove-128": ["--allow-profile", "grove-128"]}
 
-# Rows that are read are not those of the proof; others are no rows.
+# "wrong-rows" are valid rows that are not in the proof; "bad-rows" are invalid.
 A = '[[column]]\nname = "a"\ntype = "{}"\n'
 ROWS = [
     *((A.format("unsigned"), f"index,a\n1,{x}\n", "wrong-rows") for x in ["0", "007", "-0", "9223372036854775807", '"5"', "5\r", "0" * 50 + "1"]),
@@ -61,7 +61,7 @@ ROWS = [
 
 
 def records(file):
-    """Where each record's content begins and ends, by kind."""
+    """The start and the end of each record's content, by kind."""
     out, at = {}, 6
     while at < len(file):
         kind, _, length = struct.unpack_from("<BBI", file, at)
@@ -71,7 +71,7 @@ def records(file):
 
 
 def edited(file, kind, edit):
-    """The file with another content of a record, and its length."""
+    """The file with an edited record, whose length is updated."""
     start, end = records(file)[kind]
     content = edit(bytearray(file[start:end]))
     return file[: start - 4] + struct.pack("<I", len(content)) + bytes(content) + file[end:]
@@ -87,7 +87,7 @@ def put(at, piece):
 
 
 def cases(name, about, proof, key, rows, other_key):
-    """Name, expected code, and what differs from an honest call: proof, commitment, key, rows, schema, options."""
+    """Cases: name, expected code, and the changed arguments of an honest call (proof, commitment, key, rows, schema, options)."""
     commitment, body = about["commitment"], records(proof)[4][0]
     height = int(commitment.split(":")[1])
     lines = rows.decode().splitlines()
@@ -178,7 +178,7 @@ def command(words):
 
 
 def judge_case(command_line, second, name, commitment, honest, what, expected, case):
-    """Runs one case. Returns what is wrong, and a line about the verdicts."""
+    """Runs one case. Returns its errors, and a line about the verdicts."""
     wrong = []
     case = honest | {"commitment": commitment, "options": PROFILES[name]} | case
     with tempfile.TemporaryDirectory() as folder:
@@ -216,7 +216,7 @@ def judge_case(command_line, second, name, commitment, honest, what, expected, c
 
 
 def judge(command_line, second, table, step, name, files, pool):
-    """Runs all cases of a profile. Returns the number of cases and what is wrong."""
+    """Runs all cases of a profile. Returns the number of cases and the errors."""
     read = lambda of, end: (files / f"{of}.{end}").read_bytes()  # noqa: E731
     about = json.loads(read(name, "json"))
     other = read(next(p for p in PROFILES if p != name), "key")

@@ -1,9 +1,10 @@
-// What the Solidity test takes from npm's packages: compiles examples/solidity/Rows.sol, and computes roots with OpenZeppelin's library.
+// Runs npm's packages for the Solidity test: compiles examples/solidity/Rows.sol and computes roots with OpenZeppelin's
+// library.
 //
 //   node scripts/test_eth.mjs TOOLS <<<'{"types": ["address", "uint256"], "values": [["0x..", "1"]]}'
 //
-// TOOLS is the folder that scripts/eth-tools.sh fills. Prints JSON: the contract's `bytecode`, its `selectors`, and the roots `sorted` and
-// `unsorted`.
+// TOOLS is the folder that scripts/eth-tools.sh fills. Prints JSON: the contract's `bytecode`, its `selectors`, and the
+// roots `sorted` and `unsorted`.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";

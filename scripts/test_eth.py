@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Commits a table with the command line, and checks its rows in a contract with OpenZeppelin's MerkleProof.
+"""Commits a table with the command line and checks its rows in a contract with OpenZeppelin's MerkleProof.
 
 usage: test_eth.py EVERGROVE TOOLS
 
-EVERGROVE is the command. TOOLS is the folder that scripts/eth-tools.sh fills; run this with its Python, which has an EVM.
+EVERGROVE is the command. TOOLS is the folder that scripts/eth-tools.sh fills. Run this with the folder's Python, which has
+an EVM.
 """
 import json, random, subprocess, sys, tempfile
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pyrevm
 
 ROOT = Path(__file__).resolve().parent.parent
-# Commands run in another folder.
+# Absolute paths, since commands run in another folder.
 EVERGROVE, TOOLS = (Path(arg).resolve() for arg in sys.argv[1:])
 TYPES = ["address", "uint256"]
 ROWS = 300
@@ -28,7 +29,7 @@ def digest(text):
 
 
 class Contract:
-    """A contract of this root in an EVM of its own."""
+    """A contract with this root in a new EVM."""
 
     def __init__(self, built, root):
         self.evm, self.selectors = pyrevm.EVM(), built["selectors"]
@@ -37,7 +38,7 @@ class Contract:
         self.address = self.evm.deploy(self.caller, bytes.fromhex(built["bytecode"]) + root)
 
     def holds(self, function, row, proof):
-        """`row` is 64 bytes, two words."""
+        """Calls `function`. `row` is two words, 64 bytes."""
         data = bytes.fromhex(self.selectors[function]) + row + words(96, len(proof)) + b"".join(proof)
         return int.from_bytes(self.evm.message_call(self.caller, self.address, calldata=data), "big") == 1
 
@@ -72,12 +73,12 @@ def main():
         def proof(store, row):
             return evergrove("app", "openzeppelin-proof", "--store", store, "--row", str(row))
 
-        # Positions of the library, for its two orders.
+        # The library's positions in both of its orders.
         for order, root in [("openzeppelin-js", "sorted"), ("openzeppelin-js-unsorted", "unsorted")]:
             commit(order, "--order", order)
             check(proof(order, 0)["root"] == built[root], f"the root of {order}")
 
-        # Positions of one's own: two gaps, and the order of the file.
+        # Explicit positions: two gaps, in the order of the file.
         positions = [i + (i > 100) + (i > 200) for i in range(ROWS)]
         commit("gaps", "--indices", ",".join(map(str, positions)))
         proofs = {i: proof("gaps", positions[i]) for i in PROVEN}
@@ -100,7 +101,8 @@ def main():
             check(not contract.holds("holds", row, path[:-1]), f"row {i} without the top of its proof is accepted")
             check(not contract.holds("holds", row, path[1:]), f"row {i} without the bottom of its proof is accepted")
             check(not contract.holds("holds", row, path + [root]), f"row {i} with a longer proof is accepted")
-            # The 64 bytes of the leaf's parent, as a row of two words: what is hashed once takes it, what is hashed twice does not.
+            # The 64 bytes of the leaf's parent as a row of two words: hashing once accepts them, hashing twice does
+            # not.
             leaf = digest(found["leaf"])
             node = b"".join(sorted([leaf, path[0]]))
             check(contract.holds("holdsHashedOnce", node, path[1:]), f"the parent of row {i} is not in the tree")

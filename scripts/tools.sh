@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Fetches what tests and demos need beside the compiler into target/tools: a Redis server and an S3 API. Nothing is installed in
-# the system, and what is there is not fetched again.
+# Fetches the tools of tests and demos, except for the compiler, into target/tools: a Redis server and an S3 API.
+# Nothing is installed in the system, and existing tools are not fetched again.
 #
 #   scripts/tools.sh [redis] [s3]     both if none is named
 #
-# Redis is the one on PATH, or Debian's package and its libraries, unpacked. S3 is moto's server from PyPI, in an environment of
-# its own.
+# Redis is the one on PATH, or Debian's package and its libraries, unpacked. S3 is moto's server from PyPI, in its own
+# environment.
 #
-# A tool that cannot be had is one line, 'not tested: ..': the tests that need it pass without testing anything. With
-# EVERGROVE_REQUIRE_TEST set, it is an error.
+# For a tool that cannot be fetched, the script prints one line, 'not tested: ..', and the tests that need it pass
+# without testing anything. With EVERGROVE_REQUIRE_TEST set, it is an error.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ fail() {
     exit 1
 }
 
-# Redis and its libraries as packages in a folder, with further options of apt-get.
+# Downloads Redis and its libraries into a folder. Further arguments are options of apt-get.
 debian() {
     (cd "$1/packages" && apt-get -qq "${@:2}" download redis-server redis-tools libjemalloc2 liblzf1 libatomic1)
 }
@@ -33,7 +33,7 @@ redis() {
     local stage=$tools/redis.part lib
     rm -rf "$stage"
     mkdir -p "$stage/bin" "$stage/packages"
-    # With the system's package lists, or where these are missing or old, with lists of our own.
+    # Uses the system's package lists, or separate lists if these are missing or old.
     if ! debian "$stage" 2>/dev/null; then
         mkdir -p "$stage/lists/partial" "$stage/archives/partial"
         local own=(-o "Dir::State::lists=$stage/lists" -o "Dir::Cache=$stage")
@@ -42,7 +42,7 @@ redis() {
     fi
     for package in "$stage"/packages/*.deb; do dpkg-deb -x "$package" "$stage"; done
     lib=$(dirname "$(find "$stage/usr/lib" -name 'libjemalloc.so.2' | head -1)")
-    # The loader finds the libraries beside the program, wherever the folder is.
+    # The wrappers find the libraries relative to their own path, so the folder can move.
     for program in redis-server redis-cli; do
         printf '#!/bin/sh\nhere=$(dirname "$0")/..\nLD_LIBRARY_PATH="$here/%s" exec "$here/usr/bin/%s" "$@"\n' \
             "${lib#"$stage"/}" "$program" >"$stage/bin/$program"
@@ -60,7 +60,8 @@ s3() {
     command -v python3 >/dev/null || fail "there is no python3, which the S3 API for tests needs"
     rm -rf "$tools/s3"
     mkdir -p "$tools"
-    # In its place from the start: an environment knows its path. The program comes last, so that half of one is made anew.
+    # The environment is made in its final place, because it contains its own path. The program is installed last, so
+    # that an incomplete environment is made again.
     python3 -m venv "$tools/s3" || fail "python3 can not make an environment: install python3-venv"
     "$tools/s3/bin/pip" install --quiet --disable-pip-version-check 'moto[server]==5.*' \
         || { rm -rf "$tools/s3"; fail "moto could not be fetched from PyPI: try again"; }
@@ -73,7 +74,7 @@ for tool in "$@"; do
     redis | s3) ;;
     *) fail "unknown tool $tool: expected redis or s3" ;;
     esac
-    # In the background, where set -e works in spite of the test for failure.
+    # In the background, because bash ignores set -e in a command whose failure is tested.
     "$tool" >"$tools/$tool.log" 2>&1 &
     if ! wait $!; then
         echo "not tested: what needs $tool: $(tail -n 1 "$tools/$tool.log") (log: target/tools/$tool.log)" >&2

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Fetches what builds the verifier for web pages, and the browser that tests it, from Debian into target/tools/web. Nothing is
-# installed in the system, and what is there is not fetched again.
+# Fetches Debian's packages for building the verifier for web pages, and the browser that tests it, into
+# target/tools/web. Nothing is installed in the system, and existing packages are not fetched again.
 #
 #   scripts/web-tools.sh [rust] [chromium]     both if none is named
 #
-# `rust` is a Rust compiler with cargo, the sources of its standard library, and a linker for WebAssembly. Debian has no standard
-# library of this compiler for wasm32: cargo builds `core` and `alloc` from the sources. `chromium` is the browser with its
-# libraries and two families of fonts.
+# `rust` is a Rust compiler with cargo, the sources of its standard library, and a linker for WebAssembly. Debian has no
+# standard library of this compiler for wasm32, so cargo builds `core` and `alloc` from the sources. `chromium` is the
+# browser with its libraries and two families of fonts.
 #
-# It leaves files target/tools/web/rust/env and target/tools/web/chromium/env to source: CARGO, RUSTC and the linker; CHROMIUM.
-# Node.js and npm are the system's.
+# It writes the files target/tools/web/rust/env (CARGO, RUSTC and the linker) and target/tools/web/chromium/env
+# (CHROMIUM) to source. Node.js and npm are the system's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,29 +25,30 @@ fail() {
     exit 1
 }
 
-# $1 is not older than $2.
+# True if the version $1 is at least $2.
 not_older() { [[ $(printf '%s\n' "$1" "$2" | sort -V | head -n 1) == "$2" ]]; }
 
-# Downloads packages with those of their libraries that this system lacks, and unpacks them in the folder $1.
+# Downloads packages and the libraries that this system lacks, and unpacks them in the folder $1.
 fetch() {
     local dir=$1 own package
     shift
-    # In its place from the start: env has absolute paths. The version comes last, so that half of it is made again.
+    # Everything is unpacked in its final place, because env has absolute paths. The version is written last, so that an
+    # incomplete folder is made again.
     rm -rf "$dir"
     mkdir -p "$dir/bin" "$dir/state/lists/partial" "$dir/cache/archives/partial"
     own=(-qq -o "Dir::State=$dir/state" -o Dir::State::status=/var/lib/dpkg/status -o "Dir::Cache=$dir/cache"
         -o Debug::NoLocking=1 -o APT::Sandbox::User=root)
     apt-get "${own[@]}" update || fail "Debian's package lists could not be fetched: try again"
-    # The linker of the compiler's own version of LLVM.
+    # The linker with the LLVM version of the compiler.
     if [[ $1 == rustc-web ]]; then
         set -- "$@" "$(apt-cache "${own[@]}" depends rust-web-llvm 2>/dev/null | sed -n 's/.*Depends: llvm-\([0-9]*\)$/lld-\1/p' | head -n 1)"
     fi
-    # The resolver says which of their libraries this system lacks; nothing is installed.
+    # The resolver names the libraries that this system lacks. Nothing is installed.
     apt-get "${own[@]}" --yes --download-only --no-install-recommends install "$@" >/dev/null \
         || fail "Debian does not have $* for this system"
     for package in "$dir"/cache/archives/*.deb; do
         case ${package##*/} in
-        # This system has them, or programs would not run.
+        # This system has these packages; otherwise no program would run.
         libc6_* | libc-bin_* | libc6-dev_*) ;;
         *) dpkg-deb -x "$package" "$dir" ;;
         esac
@@ -55,7 +56,7 @@ fetch() {
     rm -rf "$dir/cache" "$dir/state"
 }
 
-# A program of the folder $1, with its libraries: $2 is its name, the rest the command.
+# Writes a wrapper for a program that needs the libraries of the folder $1. $2 is its name, the rest is the command.
 wrapper() {
     local dir=$1 name=$2
     shift 2
@@ -68,7 +69,7 @@ rust() {
     local dir=$tools/rust found linker
     [[ $(cat "$dir/version" 2>/dev/null || true) == "$layout $wanted" ]] && return
     fetch "$dir" rustc-web cargo-web rust-web-src
-    # The sources of the compiler, half of it all.
+    # The sources of the compiler, which are half of the folder's size.
     rm -rf "$dir"/usr/src/rustc-*/compiler "$dir"/usr/src/rustc-*/src
     wrapper "$dir" rustc "$dir/usr/bin/rustc" --sysroot "$dir/usr"
     wrapper "$dir" cargo "$dir/usr/bin/cargo"
@@ -92,7 +93,7 @@ chromium() {
     local dir=$tools/chromium
     [[ $(cat "$dir/version" 2>/dev/null || true) == "$layout" ]] && return
     fetch "$dir" chromium fonts-liberation fonts-dejavu-core
-    # These fonts alone, so that a page looks the same on every machine.
+    # Only these fonts, so that a page looks the same on every machine.
     mkdir -p "$dir/fonts"
     cat >"$dir/fonts/fonts.conf" <<FONTS
 <?xml version="1.0"?>
