@@ -1,11 +1,11 @@
-// The MTU's DFS accumulator for an inverted tree of products: one processing element for all the levels of a tree above a
-// stream of nodes, of which at most one arrives in a cycle.
+// The MTU's DFS accumulator for an inverted tree of products: one processing element for all levels of a tree above a
+// stream of nodes. At most one node of the stream arrives per cycle.
 //
-// Each level has a queue of DEPTH nodes. In each cycle the policy picks a level with two nodes, which enter the multiplier.
-// A node of the stream can be used in the cycle in which it arrives, a product in the cycle after it has left.
+// Each level has a queue of DEPTH nodes. In each cycle the policy picks a level with two nodes, which enter the
+// multiplier. A node of the stream can be used in the cycle of its arrival, and a product in the cycle after it leaves.
 //
-// Cycle c, counted from the end of the reset, belongs to level ctz(c - PHASE): the ruler of the MTU paper's Table 2. The
-// policies are those of `Policy` in crates/lab/src/accumulator.rs.
+// Cycle c, counted from the end of the reset, belongs to level ctz(c - PHASE), as the ruler of the MTU paper's Table 2
+// says. The policies are those of `Policy` in crates/lab/src/accumulator.rs.
 module dfs_accumulator #(
   parameter int LEVELS = 20,
   parameter int DEPTH  = 32,
@@ -17,7 +17,7 @@ module dfs_accumulator #(
   input  logic [2:0]  policy,
   input  logic        in_valid,
   input  logic [63:0] in_data,
-  // The pair that enters: its level above the stream's and the number of its left node.
+  // The pair that enters: its level above the stream's, and the number of its left node.
   output logic        issue_valid,
   output logic [4:0]  issue_level,
   output logic [31:0] issue_index,
@@ -26,7 +26,7 @@ module dfs_accumulator #(
   output logic [4:0]  out_level,
   output logic [31:0] out_index,
   output logic [63:0] out_data,
-  // A queue was too short, once and for all.
+  // Stays high once a queue was too short.
   output logic        overflow
 );
   localparam logic [2:0] RULER = 0, RULER_STEAL = 1, STREAM_FIRST = 2, DEEPEST = 3, SHALLOWEST = 4;  // 5: in order
@@ -68,7 +68,7 @@ module dfs_accumulator #(
     endcase
   end
 
-  // The pair; the right node of the stream's level may just arrive.
+  // The pair. The right node of the stream's level may arrive in this cycle.
   logic [63:0] left, right;
   assign left  = queue[pick][head[pick]];
   assign right = (pick == 0 && count[0] == 1) ? in_data : queue[pick][head[pick] + AW'(1)];
@@ -78,7 +78,7 @@ module dfs_accumulator #(
 
   goldilocks_mul #(.STAGES(STAGES)) pe (.clk, .a(left), .b(right), .y(out_data));
 
-  // Whose product it is.
+  // The levels and numbers of the products in the multiplier.
   logic        valid_at [STAGES];
   logic [4:0]  level_at [STAGES];
   logic [31:0] index_at [STAGES];
@@ -100,7 +100,7 @@ module dfs_accumulator #(
     valid_at[0] <= pick_valid;
     level_at[0] <= pick + 1;
     index_at[0] <= next[pick] >> 1;
-    // Strict order goes up after a right node, else back to the stream.
+    // The policy in order moves up after a right node; otherwise it returns to the stream.
     if (pick_valid) in_order <= next[pick][1] ? pick + 1 : '0;
     for (int i = 1; i < STAGES; i++) begin
       valid_at[i] <= valid_at[i-1];

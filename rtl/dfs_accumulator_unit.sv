@@ -1,4 +1,4 @@
-// The accumulator of the MTU paper's Table 2: a product takes one cycle.
+// The accumulator of the MTU paper's Table 2, with products of one cycle.
 module dfs_accumulator_unit (
   input  logic        clk,
   input  logic        rst,

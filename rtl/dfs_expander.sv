@@ -1,11 +1,12 @@
-// The MTU's DFS accumulator for a forward tree, the table of eq: one processing element for all the levels of a tree above a
-// stream of outputs, of which one is taken in a cycle.
+// The MTU's DFS accumulator for a forward tree, the table of eq: one processing element for all levels of a tree above
+// a stream of outputs. At most one output is taken per cycle.
 //
-// Each level has a queue of DEPTH nodes. In each cycle the policy picks a level that has a node, where there is room for two
-// more below. The children are usable in the cycle after they have left; those of level 0 go to the output queue.
+// Each level has a queue of DEPTH nodes. In each cycle the policy picks a level that has a node, if the queue below has
+// room for two more. The children can be used in the cycle after they leave; those of level 0 go to the output queue.
 //
-// Cycle c, counted from the end of the reset, belongs to level ctz(c + 2^top): the ruler of the MTU paper's Table 3. The
-// policies are those of `Policy` in crates/lab/src/accumulator.rs, the room is that of `Expander` in crates/lab/src/expander.rs.
+// Cycle c, counted from the end of the reset, belongs to level ctz(c + 2^top), as the ruler of the MTU paper's Table 3
+// says. The policies are those of `Policy` in crates/lab/src/accumulator.rs, and the room is that of `Expander` in
+// crates/lab/src/expander.rs.
 module dfs_expander #(
   parameter int LEVELS = 20,
   parameter int DEPTH  = 32,
@@ -14,40 +15,40 @@ module dfs_expander #(
   input  logic        clk,
   input  logic        rst,
   input  logic [2:0]  policy,
-  // The highest level, and one or two nodes that are in it from the start.
+  // The highest level, which starts with one or two nodes.
   input  logic [4:0]  top,
   input  logic        two,
   input  logic [63:0] root,
-  // The coordinate of a level, kept when `set` is high.
+  // The coordinate of a level, stored when `set` is high.
   input  logic        set,
   input  logic [4:0]  set_level,
   input  logic [63:0] set_data,
-  // The next output is taken, if there is one.
+  // Takes the next output, if there is one.
   input  logic        take,
   output logic        node_valid,
   output logic [63:0] node_data,
-  // The node that enters: its level and its number.
+  // The node that enters: its level and number.
   output logic        issue_valid,
   output logic [4:0]  issue_level,
   output logic [31:0] issue_index,
-  // The children that leave: the level of their parent and the number of the left one.
+  // The children that leave: the level of their parent, and the number of the left one.
   output logic        out_valid,
   output logic [4:0]  out_level,
   output logic [31:0] out_index,
   output logic [63:0] out_left,
   output logic [63:0] out_right,
-  // A queue was too short, once and for all.
+  // Stays high once a queue was too short.
   output logic        overflow
 );
   localparam logic [2:0] RULER = 0, RULER_STEAL = 1, STREAM_FIRST = 2, DEEPEST = 3, SHALLOWEST = 4;  // 5: in order
   localparam int AW = $clog2(DEPTH);
-  // Nodes that a queue has room for beside those that its rate and the pipeline bring.
+  // Room in a queue in addition to the nodes that its rate and the pipeline need.
   localparam int ROOM = 4;
 
   logic [63:0]       queue [LEVELS][DEPTH];
   logic [AW-1:0]     head  [LEVELS];
   logic [AW-1:0]     tail  [LEVELS];
-  // Nodes that wait, and those with what the pipeline brings.
+  // Waiting nodes; and waiting nodes plus those that the pipeline will bring.
   logic [AW:0]       count [LEVELS];
   logic [AW:0]       held  [LEVELS];
   logic [31:0]       next  [LEVELS];
@@ -101,7 +102,7 @@ module dfs_expander #(
     .clk, .v(queue[pick][head[pick]]), .r(coordinate[pick]), .left(out_left), .right(out_right)
   );
 
-  // Whose children they are.
+  // The levels and numbers of the nodes in the pipeline.
   logic        valid_at [STAGES];
   logic [4:0]  level_at [STAGES];
   logic [31:0] index_at [STAGES];
@@ -109,7 +110,8 @@ module dfs_expander #(
   assign out_level = level_at[STAGES-1];
   assign out_index = index_at[STAGES-1];
 
-  // After level 0 strict order goes up as far as nodes are done: the trailing zeros of the number of the next one.
+  // After level 0 the policy in order moves up to the highest completed level, given by the trailing zeros of the next
+  // node's number.
   logic [31:0] done;
   logic [4:0]  up;
   always_comb begin

@@ -1,4 +1,4 @@
-// The accumulator of the MTU paper's Table 3: a node takes one cycle.
+// The accumulator of the MTU paper's Table 3, with nodes of one cycle.
 module dfs_expander_unit (
   input  logic        clk,
   input  logic        rst,

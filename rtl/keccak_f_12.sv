@@ -1,4 +1,4 @@
-// keccak_f with 2 rounds a cycle: a state each 12 cycles.
+// keccak_f with 2 rounds per cycle: a state every 12 cycles.
 module keccak_f_12 (
   input  logic          clk,
   input  logic          rst,

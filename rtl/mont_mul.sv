@@ -1,11 +1,11 @@
-// Montgomery's product a b / 2^(64 LIMBS) mod p. Operands and product are below p; one product a cycle, no handshake,
+// Montgomery's product a b / 2^(64 LIMBS) mod p. Operands and product are below p. One product per cycle, no handshake,
 // 12 LIMBS + 1 cycles from operands to product: 49 for 255 bits, 73 for 377.
 //
-//   2 LIMBS steps of 32 bits each, five stages a step (mont_step)
-//   2 LIMBS stages, one for a digit: the carry of the redundant sum below 2 p, and of the sum minus p
-//   1 stage: the one of the two that is below p
+//   2 LIMBS steps of 32 bits, with five stages each (mont_step)
+//   2 LIMBS stages, one per digit: carries of the redundant sum, which is below 2 p, and of the sum minus p
+//   1 stage: chooses the one of the two that is below p
 //
-// The default modulus is the order of the group of BLS12-381, of 255 bits.
+// The default modulus is the 255-bit order of the group of BLS12-381.
 module mont_mul #(
   parameter int LIMBS = 4,
   // p, an odd number of at most 64 LIMBS - 1 bits.
@@ -37,7 +37,7 @@ module mont_mul #(
     );
   end
 
-  // Stage k has the columns from k + 1 on, and the digits up to k of the sum and of the sum minus p.
+  // Stage k has the columns from k + 1, and the digits up to k of the sum and of the sum minus p.
   for (genvar k = 0; k < DIGITS; k++) begin : g_carry
     logic [COLUMN*DIGITS-1:0] from_t, t;
     logic [WIDTH-1:0]         from_sum, from_less, sum, less;
@@ -70,7 +70,7 @@ module mont_mul #(
   end
   always_ff @(posedge clk) y <= g_carry[DIGITS-1].borrow ? g_carry[DIGITS-1].sum : g_carry[DIGITS-1].less;
 
-  // Nothing follows the last step and the last digit.
+  // These outputs of the last step and of the last digit are not used.
   logic unused;
   assign unused = &{1'b0, g_step[DIGITS-1].to_a, g_step[DIGITS-1].to_b, g_carry[DIGITS-1].t, g_carry[DIGITS-1].carry};
 endmodule

@@ -1,16 +1,18 @@
-// A step of Montgomery's multiplication: t' = (t + d b + m p) / 2^32, for a digit d of 32 bits and the m that makes the sum a
-// multiple of 2^32 (Montgomery, Modular Multiplication Without Trial Division, 1985; digit by digit as "coarsely integrated
-// operand scanning" of Koc, Acar, Kaliski, Analyzing and Comparing Montgomery Multiplication Algorithms, 1996, section 5).
+// A step of Montgomery's multiplication: t' = (t + d b + m p) / 2^32, for a digit d of 32 bits and the m that makes the
+// sum a multiple of 2^32 (Montgomery, Modular Multiplication Without Trial Division, 1985). The order of digits is
+// "coarsely integrated operand scanning" (Koc, Acar, Kaliski, Analyzing and Comparing Montgomery Multiplication
+// Algorithms, 1996, section 5).
 //
-// t is redundant: 2 LIMBS columns of COLUMN bits, column j with the weight 2^(32 j), so that no carry crosses a column. In each
-// step a column takes four halves of products of 64 bits, in its life at most 8 LIMBS of them and a carry.
+// t is redundant, so that no carry crosses a column: it has 2 LIMBS columns of COLUMN bits, and column j has the weight
+// 2^(32 j). In each step, four halves of 64-bit products are added to a column. In total a column gets at most 8 LIMBS
+// halves and a carry.
 //
 //   stage 1  d times the digits of b     4  m times the digits of p
 //         2  halves into the columns     5  halves into the columns, which move down by one
 //         3  m from column 0
 //
-// One step a cycle, five cycles from (a, b, t) to (a_next, b_next, t_next). The digit is the lowest of a, and a_next is a without
-// it.
+// One step per cycle, five cycles from (a, b, t) to (a_next, b_next, t_next). The digit is the lowest one of a, and
+// a_next is a without this digit.
 module mont_step #(
   parameter int LIMBS = 4,
   // p, an odd number of at most 64 LIMBS - 1 bits.
@@ -26,7 +28,7 @@ module mont_step #(
   output logic [64*LIMBS-1:0]      b_next,
   output logic [COLUMN*DIGITS-1:0] t_next
 );
-  // -1/p modulo 2^32 by Newton's iteration, each step of which doubles the number of right bits.
+  // -1/p modulo 2^32 by Newton's iteration. Each step doubles the number of correct bits.
   function automatic logic [31:0] negative_inverse(input logic [31:0] p);
     logic [31:0] x;
     x = 1;
@@ -40,7 +42,7 @@ module mont_step #(
   logic [31:0]       m3;
   logic [64*LIMBS-1:0] a1, a2, a3, a4, b1, b2, b3, b4;
 
-  // Column j with the low half of product j and the high half of product j - 1.
+  // Adds the low half of product j and the high half of product j - 1 to column j.
   always_comb begin
     sum5[0] = t4[0] + COLUMN'(m4[0][31:0]);
     for (int j = 1; j < DIGITS; j++) sum5[j] = t4[j] + COLUMN'(m4[j][31:0]) + COLUMN'(m4[j-1][63:32]);
@@ -61,7 +63,7 @@ module mont_step #(
       t3[j] <= t2[j];
       t4[j] <= t3[j];
     end
-    // The low 32 bits of column 0 are zero; the rest is a carry.
+    // The low 32 bits of column 0 are zero; its other bits are a carry.
     t5[0] <= sum5[1] + (sum5[0] >> 32);
     for (int j = 1; j < DIGITS; j++) t5[j] <= sum5[j+1];
     a1 <= a >> 32;

@@ -1,5 +1,5 @@
-// The MTU with eight processing elements on an inverted tree of products: a front tree of 4 + 2 + 1 multipliers takes eight
-// leaves a cycle, the accumulator (the eighth) what comes out of it.
+// The MTU with eight processing elements on an inverted tree of products. A front tree of 4 + 2 + 1 multipliers takes
+// eight leaves per cycle, and the accumulator, the eighth element, takes its output.
 module mtu8 #(
   parameter int LEVELS = 20,
   parameter int DEPTH  = 32,

@@ -1,8 +1,8 @@
-// The MTU with eight processing elements on a forward tree, the table of eq: the accumulator (the eighth) expands the upper
-// levels, a front tree of 1 + 2 + 4 the lowest three, so that eight leaves leave in a cycle.
+// The MTU with eight processing elements on a forward tree, the table of eq. The accumulator, the eighth element,
+// expands the upper levels, and a front tree of 1 + 2 + 4 elements the lowest three. Eight leaves leave per cycle.
 //
-// Levels count from the accumulator's lowest: `set_level` 0 to LEVELS - 1 are its own, `front` is high for the front tree's, of
-// which 0 makes the leaves.
+// Levels count from the lowest. If `front` is low, `set_level` 0 to LEVELS - 1 are the accumulator's levels. If it is
+// high, 0 to 2 are those of the front tree, and level 0 makes the leaves.
 module mtu8_forward #(
   parameter int LEVELS = 20,
   parameter int DEPTH  = 32,
@@ -42,7 +42,7 @@ module mtu8_forward #(
     .clk, .rst, .policy, .top, .two, .root, .set(set && !front), .set_level, .set_data, .take(1'b1), .node_valid, .node_data,
     .issue_valid, .issue_level, .issue_index, .out_valid, .out_level, .out_index, .out_left, .out_right, .overflow
   );
-  // Its own children are what this unit is tested by, not what leaves it.
+  // The child outputs are for the accumulator's tests and are not used here.
   logic unused;
   assign unused = &{1'b0, out_valid, out_level, out_index, out_left, out_right};
 

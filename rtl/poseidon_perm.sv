@@ -1,12 +1,13 @@
-// The permutation Poseidon over the Goldilocks field of width 12: 4 full rounds, 22 partial ones, 4 full ones, with the constants
-// and the matrix of crates/primitives/src/hash/poseidon (poseidon_constants.svh).
+// The Poseidon permutation over the Goldilocks field with width 12: 4 full rounds, 22 partial rounds and 4 full rounds,
+// with the constants and the matrix of crates/primitives/src/hash/poseidon (poseidon_constants.svh).
 //
-// A ring of one pipelined round, with a state in each of its DEPTH = 3 STAGES + 6 stages. A state passes 30 times and leaves: DEPTH
-// states in 30 DEPTH cycles, on average one in 30 cycles.
+// A ring of one pipelined round, with one state in each of its DEPTH = 3 STAGES + 6 stages. A state passes 30 times and
+// then leaves. The ring completes DEPTH states in 30 DEPTH cycles, one per 30 cycles on average.
 //
-// Word i of 64 bits is at 64 i of a state; all words are below p. A state is taken in a cycle with in_valid and in_ready, and its
-// result is shown with out_valid 30 DEPTH cycles later, for one cycle. in_ready depends on the ring alone. It is low while the
-// state that comes around has rounds ahead, so that DEPTH states can follow each other, and no more for 29 DEPTH cycles.
+// Word i of 64 bits is at bit 64 i of a state; all words are below p. A state is taken in a cycle with in_valid and
+// in_ready, and its result appears with out_valid 30 DEPTH cycles later, for one cycle. in_ready depends only on the
+// ring. It is low while the returning state has more rounds to do. DEPTH states can therefore follow each other, and
+// then none for 29 DEPTH cycles.
 module poseidon_perm #(
   parameter int STAGES = 6
 ) (
@@ -22,12 +23,12 @@ module poseidon_perm #(
   localparam int         DEPTH = 3 * STAGES + 6;
   localparam logic [4:0] LAST  = 29;
 
-  // Valid, and the number of the round, of the state in a stage; the first stage is a register before the round.
+  // Whether a stage has a state, and the number of that state's round. The first stage is a register before the round.
   logic       valid [DEPTH];
   logic [4:0] round [DEPTH];
   logic [767:0] state, next, constants;
 
-  // The state that comes around, after its round.
+  // The returning state, after its round.
   logic       back_valid;
   logic [4:0] back_round;
   assign back_valid = valid[DEPTH-1];
@@ -38,7 +39,7 @@ module poseidon_perm #(
 
   logic [4:0] from_round;
   assign from_round = in_ready ? '0 : back_round + 1;
-  // The constants of that round: a table of bits.
+  // The constants of that round, from a table.
   logic [767:0] entry;
   always_comb begin
     entry = '0;

@@ -1,9 +1,9 @@
-// A round of Poseidon over the Goldilocks field, of width 12: constants, S-boxes, and the product with the MDS matrix (Grassi et
-// al., Poseidon: A New Hash Function for Zero-Knowledge Proof Systems, 2021, section 2.3). A full round has twelve S-boxes. In a
-// partial one word 0 has one, and the other words wait beside it.
+// A round of Poseidon over the Goldilocks field with width 12: constants, S-boxes, and the product with the MDS matrix
+// (Grassi et al., Poseidon: A New Hash Function for Zero-Knowledge Proof Systems, 2021, section 2.3). A full round has
+// twelve S-boxes. In a partial round only word 0 has an S-box, and the other words are delayed.
 //
-// Word i of 64 bits is at 64 i of a state; all words are below p. One state a cycle, 3 STAGES + 5 cycles from in_state to
-// out_state:
+// Word i of 64 bits is at bit 64 i of a state; all words are below p. One state per cycle, 3 STAGES + 5 cycles from
+// in_state to out_state:
 //
 //   stage 1          + constants mod p              3 STAGES + 3  sums of twelve, below 2^74
 //         2 ..       x^7 in 3 STAGES stages                  + 4  2^64 = 2^32 - 1, below 2^65
@@ -23,7 +23,7 @@ module poseidon_round #(
   localparam logic [63:0] P   = 64'hFFFF_FFFF_0000_0001;
   localparam logic [63:0] EPS = 64'h0000_0000_FFFF_FFFF;
 
-  // A sum below 2 p, modulo p: a carry lost 2^64, which is EPS.
+  // Reduces a sum below 2 p modulo p. A carry is 2^64, which equals EPS modulo p.
   function automatic logic [63:0] canonical(input logic [64:0] s);
     canonical = s[64] ? s[63:0] + EPS : s[63:0] >= P ? s[63:0] - P : s[63:0];
   endfunction
@@ -34,7 +34,7 @@ module poseidon_round #(
     for (int i = 0; i < 6; i++) if (k[i]) multiple = multiple + ({10'b0, w} << i);
   endfunction
 
-  // High part times 2^32 - 1, and the low 64 bits.
+  // Adds the high part times 2^32 - 1 to the low 64 bits.
   function automatic logic [64:0] fold(input logic [73:0] s);
     fold = {1'b0, s[63:0]} + {23'b0, s[73:64], 32'b0} - {55'b0, s[73:64]};
   endfunction
@@ -43,7 +43,7 @@ module poseidon_round #(
   logic [73:0]       part  [36], sum [12];
   logic [64:0]       folded [12];
   logic [63:0]       out   [12];
-  // Whether the round of the state in a stage is full.
+  // Whether the round of a stage's state is full.
   logic [3*STAGES:0] kind;
 
   for (genvar i = 0; i < 12; i++) begin : g_word

@@ -1,5 +1,5 @@
-// The S-box word^7 over the Goldilocks field, by four products. One word a cycle, 3 STAGES cycles from word to power; both are
-// below p.
+// The S-box word^7 over the Goldilocks field, with four products. One word per cycle, 3 STAGES cycles from word to
+// power. Both are below p.
 module poseidon_sbox #(
   parameter int STAGES = 6
 ) (
@@ -9,7 +9,7 @@ module poseidon_sbox #(
 );
   /* verilator no_inline_module */  // one body in the simulator for all instances
   logic [63:0] x2, x3, x4;
-  // The word beside its square.
+  // Delays the word until its square is ready.
   logic [63:0] held [STAGES];
   always_ff @(posedge clk) begin
     held[0] <= word;
