@@ -1,10 +1,10 @@
-// bull-board in front of the queue of Evergrove's workers, at http://127.0.0.1:3000 (see docs/operations.md).
+// bull-board for the queue of Evergrove's workers, at http://127.0.0.1:3000 (see docs/operations.md).
 //
 //   cd deploy/board && npm install
 //   EVERGROVE_REDIS_PASSWORD=.. node board.mjs redis://127.0.0.1:6379 [QUEUE]
 //   node board.mjs --check redis://127.0.0.1:6379 [QUEUE]     counts the jobs as BullMQ sees them, and ends
 //
-// There is no login: whoever reaches the port can see the queue. It is read-only unless BOARD_WRITE=1.
+// There is no login: everyone who can reach the port can see the queue. It is read-only unless BOARD_WRITE=1.
 
 import { readFileSync } from "node:fs";
 import { Queue } from "bullmq";

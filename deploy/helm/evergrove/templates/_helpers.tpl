@@ -22,7 +22,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
 {{- end }}
 
-{{/* What pods have in common. */}}
+{{/* Fields that all pods share. */}}
 {{- define "evergrove.pod" -}}
 serviceAccountName: {{ include "evergrove.account" . }}
 automountServiceAccountToken: false
@@ -48,7 +48,7 @@ securityContext:
     drop: [ALL]
 {{- end }}
 
-{{/* Passwords and keys, from secrets to the environment: never to a command line. */}}
+{{/* Passwords and keys, from secrets to the environment and never to a command line. */}}
 {{- define "evergrove.env" -}}
 {{- if .Values.redis.passwordSecret.name }}
 - name: EVERGROVE_REDIS_PASSWORD
@@ -75,7 +75,7 @@ envFrom:
 {{- end }}
 {{- end }}
 
-{{/* The certificates that vouch for Redis, as a volume and its mount. */}}
+{{/* The certificates of the authorities for Redis, as a volume and its mount. */}}
 {{- define "evergrove.caVolume" -}}
 {{- with .Values.redis.caSecret.name }}
 - name: redis-ca
