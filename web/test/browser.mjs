@@ -1,4 +1,4 @@
-// The page in Chromium, on real proofs. CHROMIUM names the program; target/web/screenshots has pictures afterwards.
+// Tests the page in Chromium with real proofs. CHROMIUM names the program. Pictures are written to target/web/screenshots.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ after(async () => {
     server?.close();
 });
 
-/** Runs `use` on a new page, and demands that the browser reports no error and asks no other server. */
+/** Runs `use` on a new page. Fails if the browser reports an error or sends a request to another server. */
 async function onPage(use, { size = "desktop", colorScheme = "light" } = {}) {
     const touch = size === "phone";
     const context = await browser.newContext({ viewport: SIZES[size], colorScheme, reducedMotion: "reduce", isMobile: touch, hasTouch: touch });
@@ -53,7 +53,7 @@ async function fill(page, { commitment = given.commitment, proof = given.files.p
     if (key !== null) await page.getByLabel("Key file", { exact: true }).setInputFiles(key);
 }
 
-/** The headline, once there is a verdict; it must be in sight. */
+/** Waits for a verdict and returns its headline, which must be visible. */
 async function verdict(page) {
     await page.locator("#verdict:not([data-outcome=idle]):not([data-outcome=busy])").waitFor({ timeout: 60_000 });
     const headline = page.getByRole("status").getByRole("strong").or(page.locator("#headline")).first();
@@ -194,7 +194,7 @@ describe("the page", () => {
             assert.deepEqual(names, ["table.toml", "night", "rows.csv", "grove.key"]);
         }));
 
-    /** Chooses a bundle in the field of the proof, and waits until the field has the proof. */
+    /** Chooses a bundle in the field of the proof, and waits until the bundle's proof replaces it. */
     const unpack = async (page, file = given.files.bundle) => {
         await page.getByLabel("Proof", { exact: true }).setInputFiles(file);
         await page.waitForFunction(() => document.getElementById("proof").files[0].name.endsWith("evergrove.proof"));
@@ -324,7 +324,7 @@ describe("the policy of the page", () => {
             const script = document.createElement("script");
             script.textContent = "window.ran = true";
             document.head.append(script);
-            // Later, since what a driver runs itself is exempt.
+            // In a timer, because the policy does not apply to code that the driver runs itself.
             const evaluated = await new Promise((resolve) => {
                 setTimeout(() => {
                     try {

@@ -1,13 +1,13 @@
-// What the tests of every page look at.
+// Checks of a page's looks, which the tests of all pages share.
 import assert from "node:assert/strict";
 
-/** Nothing is wider than the window. */
+/** Fails if the page is wider than the window. */
 export async function expectToFit(page) {
     const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(content <= window, `the page is ${content} pixels wide, the window ${window}`);
 }
 
-/** Text has a contrast of 4.5 to 1 at least to what is behind it (WCAG 2.2, 1.4.3). */
+/** Fails if the contrast of a text to its background is below 4.5 to 1 (WCAG 2.2, 1.4.3). */
 export async function expectContrast(page) {
     const low = await page.evaluate(() => {
         const parse = (color) => color.match(/[\d.]+/g).map(Number);

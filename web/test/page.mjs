@@ -1,5 +1,5 @@
-// The page of `evergrove serve` in Chromium, beside a real service. CHROMIUM and EVERGROVE name the programs. The pictures of the
-// documents are made by the same steps: see web/test/shots.mjs.
+// Tests the page of `evergrove serve` in Chromium with a real service. CHROMIUM and EVERGROVE name the programs.
+// web/test/shots.mjs makes the pictures of the documents with the same steps.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -13,9 +13,9 @@ import { expectContrast, expectToFit } from "./look.mjs";
 import { READER, set, start, store, until } from "./service.mjs";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-/** Rows of the small table: its batch has 64 proofs. */
+/** Rows of the small table, whose batch has 64 proofs. */
 const ROWS = 4096;
-/** Rows of the large one: its batch has 4,096 proofs. */
+/** Rows of the large table, whose batch has 4,096 proofs. */
 const MANY = 2 ** 18;
 
 let browser, small;
@@ -31,7 +31,7 @@ after(async () => {
     small?.remove();
 });
 
-/** Runs `use` on the page of a service, and demands that the browser reports no error and asks no other server. */
+/** Runs `use` on the page of a service. Fails if the browser reports an error or sends a request to another server. */
 async function onPage(service, use, { width = 1280, height = 900, colorScheme = "light", token = READER, expected = /$^/ } = {}) {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
@@ -50,7 +50,7 @@ async function onPage(service, use, { width = 1280, height = 900, colorScheme = 
     }
 }
 
-/** Runs `use` with a service of the store, and stops it. */
+/** Runs `use` with a service of the store, and stops the service. */
 async function withService(store, flags, use) {
     const service = await start(store, flags);
     try {
@@ -60,7 +60,7 @@ async function withService(store, flags, use) {
     }
 }
 
-/** What the page shows, in the words of `/v1/status`. */
+/** The state that the page shows, with the field names of `/v1/status`. */
 const shown = (page) =>
     page.evaluate(() => {
         const text = (id) => document.getElementById(id)?.textContent ?? null;
@@ -80,7 +80,7 @@ const shown = (page) =>
         };
     });
 
-/** The same of a status. */
+/** The same fields of an answer of `/v1/status`. */
 const stated = (status, batch = "all") => {
     const of = status.batches.find(({ name }) => name === batch);
     const { proving, queue } = status;
@@ -98,10 +98,10 @@ const stated = (status, batch = "all") => {
     };
 };
 
-/** Number of proofs in each state, as the legend says. */
+/** The legend's number of proofs in each state. */
 const counts = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll(".legend li")].map((li) => [li.dataset.state, Number(li.dataset.count)])));
 
-/** Waits until the page shows a fresh batch, and its tree. */
+/** Waits until the page shows a fresh batch and its tree. */
 async function isFresh(page) {
     await until(() => shown(page), (now) => now.link === "live" && now.fresh);
     await page.locator(".legend").waitFor();
@@ -131,7 +131,7 @@ describe("the page", () => {
                 await isFresh(page);
                 assert.deepEqual(await counts(page), { s: 0, p: 0, m: 0, r: 64 });
                 await page.evaluate(() => (window.loaded = true));
-                // Everything that the page has read and drawn, in order.
+                // All answers that the page has read, and all states that it has drawn, in order.
                 const answers = [];
                 page.on("response", async (response) => {
                     if (response.url().endsWith("/v1/status")) answers.push(await response.json());
@@ -146,11 +146,11 @@ describe("the page", () => {
                     };
                     new MutationObserver(look).observe(document.getElementById("page"), { subtree: true, childList: true, characterData: true, attributes: true });
                 });
-                // Steps of one change, of many, and of one again.
+                // One change, many changes, and one change again.
                 for (const changes of [[5], Array.from({ length: 32 }, (_, i) => 128 * i), [4095]]) {
                     const { epoch, commitment } = await service.change(...changes.map((index) => set(index, 1000 + index)));
                     let last;
-                    // A status that holds before and after a look at the page is what the page shows.
+                    // The page must show a status that is the same before and after reading the page.
                     await until(
                         async () => {
                             const before = stated(await service.status());
@@ -166,19 +166,19 @@ describe("the page", () => {
                     );
                     assert.equal(last.commitment, commitment);
                     const path = await until(() => counts(page), ({ s, p }) => s + p === 0);
-                    // One change: a bucket, the merges above it, the wrap. Changes everywhere: all 64.
+                    // One change: a bucket, the merges above it, the wrap. Changes in all buckets: all 64 proofs.
                     assert.equal(path.m, changes.length === 1 ? 7 : 64, JSON.stringify(path));
                     assert.equal(path.m + path.r, 64);
                 }
                 assert.ok(await page.evaluate(() => window.loaded), "the page was loaded again");
                 const seen = await page.evaluate(() => window.seen);
-                // Within an epoch the number of proofs that are made only grows.
+                // Within an epoch, the number of made proofs only grows.
                 for (const [before, after] of seen.slice(1).map((now, i) => [seen[i], now])) {
                     if (before.epoch === after.epoch && before.legend.m + before.legend.r === 64) continue;
                     if (before.epoch === after.epoch) assert.ok(after.legend.m >= before.legend.m || after.legend.s > before.legend.s, JSON.stringify([before, after]));
                 }
                 assert.ok(answers.length >= 3);
-                // Epochs, their commitments and what they changed.
+                // Epochs, their commitments and their changes.
                 const rows = page.locator("#epochs tbody tr");
                 assert.ok((await rows.count()) >= 4);
                 assert.equal(await rows.first().getAttribute("data-epoch"), String((await service.status()).epoch));
@@ -204,7 +204,7 @@ describe("the page", () => {
                     await page.locator("#link[data-link=live]").waitFor({ timeout: 20_000 });
                     await isFresh(page);
                     assert.deepEqual(await shown(page), stated(await service.status()));
-                    // The changes of the next process are counted from 0 again, and the tree follows them.
+                    // The next process counts changes from 0 again, and the tree must follow them.
                     for (const index of [5, 4095]) {
                         const { epoch } = await service.change(set(index, 7000 + index));
                         await until(() => shown(page), (now) => now.fresh && now.epoch === epoch);
@@ -321,7 +321,7 @@ describe("the page", () => {
                 assert.equal(await page.locator("#path li").count(), 14);
                 const [, , root] = (await service.status()).commitment.split(":");
                 assert.ok((await page.locator("#path li").first().innerText()).includes(root));
-                // Another commitment is not that of the row, and another row is not the one that was asked for.
+                // A proof is refused for another commitment and for another row.
                 await page.locator("#trusted-row").fill((await service.status()).commitment.replace(/.$/, (c) => (c === "0" ? "1" : "0")));
                 await page.getByRole("button", { name: "Show its path" }).click();
                 await page.locator("#path .refused").waitFor({ timeout: 30_000 });
@@ -403,7 +403,7 @@ describe("the page", () => {
                 assert.ok(!(await page.getByRole("button", { name: "Show all proofs" }).isVisible()));
                 await page.keyboard.press("ArrowUp");
                 assert.match(await selected(), /^Proof 62: merge/);
-                // The words for those who do not see the picture.
+                // The text for people who cannot see the picture.
                 assert.match(await page.locator("#tree-summary").textContent(), /^64 proofs: /);
                 await page.getByText("As a table").press("Enter");
                 assert.equal(await page.getByRole("table", { name: "Proofs by their distance" }).getByRole("row").count(), 8);
@@ -442,7 +442,7 @@ describe("the page", () => {
                         };
                         requestAnimationFrame(frame);
                     });
-                    // A change in every eighth bucket: some 256 buckets, and most of what is above them.
+                    // A change in every eighth bucket: about 256 buckets, and most of the merges above them.
                     await service.change(...Array.from({ length: 256 }, (_, i) => set(1024 * i, 7 + i)));
                     const { epoch } = await service.status();
                     await until(() => shown(page), (now) => now.fresh && now.epoch === epoch, 180);

@@ -1,4 +1,4 @@
-// A server of static files, for tests.
+// A server of static files for tests.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";

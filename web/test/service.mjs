@@ -1,4 +1,4 @@
-// A real `evergrove serve`, for tests and pictures of its page. EVERGROVE names the program.
+// Runs a real `evergrove serve` for tests and pictures of its page. EVERGROVE names the program.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ export const WRITER = "writer-0123456789abcdef";
 /** The line that sets a row. */
 export const set = (index, amount) => JSON.stringify({ set: index, row: { name: `n${amount}`, amount } });
 
-/** A new store of so many rows, with the batches `{ name, indices, backend, profile }`, proven. */
+/** A new store with `rows` rows and the proven batches `{ name, indices, backend, profile }`. */
 export function store(rows, batches) {
     const folder = mkdtempSync(join(tmpdir(), "evergrove-page-"));
     const run = (...words) => execFileSync(PROGRAM, [...words, "--quiet"], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
@@ -29,7 +29,7 @@ export function store(rows, batches) {
     return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A service of the store in a folder, with its address and ways to ask it. */
+/** Starts a service for the store in a folder. Returns its address and functions that send requests. */
 export async function start({ folder }, flags = [], listen = "127.0.0.1:0") {
     const words = ["serve", "--store", "s", "--listen", listen, "--log", "error", ...flags];
     if (!flags.includes("--no-token")) words.push("--token-file", "tokens");
@@ -61,7 +61,7 @@ function assertStarted(line) {
     throw new Error(`evergrove serve did not start: it printed ${JSON.stringify(line)}`);
 }
 
-/** Waits until `is` holds of what `what` gives. */
+/** Calls `what` until `is` is true of its result. Returns the result. */
 export async function until(what, is, seconds = 60) {
     const end = Date.now() + seconds * 1000;
     for (;;) {

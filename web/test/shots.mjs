@@ -1,4 +1,4 @@
-// The pictures of docs/serve.md: the page of a real service. CHROMIUM and EVERGROVE name the programs.
+// Makes the pictures of docs/serve.md: the page of a real service. CHROMIUM and EVERGROVE name the programs.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,7 +11,7 @@ mkdirSync(IMAGES, { recursive: true });
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
 
-/** Runs `use` on the page of a new service with a batch of all of so many rows. */
+/** Runs `use` on the page of a new service, with a batch of all of its `rows` rows. */
 async function picture(rows, options, use) {
     const kept = store(rows, [{ name: "all", indices: `0-${rows - 1}` }]);
     const service = await start(kept);
@@ -32,7 +32,7 @@ async function picture(rows, options, use) {
 
 const shot = (page, name) => page.screenshot({ path: join(IMAGES, name) });
 
-/** Waits until the legend has so many proofs in a state, at least. */
+/** Waits until the legend has at least `n` proofs in a state. */
 const atLeast = (page, state, n) => until(() => page.locator(`.legend [data-state=${state}]`).getAttribute("data-count"), (count) => Number(count) >= n);
 
 try {

@@ -1,4 +1,4 @@
-// The package in Node.js, on real proofs.
+// Tests the package in Node.js with real proofs.
 import assert from "node:assert/strict";
 import { openAsBlob, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const other = load("grove-128");
 const { proof, commitment, key } = given;
 const rows = { csv: given.csv };
 
-/** The verdict, which must have this code. */
+/** Verifies, and fails if the verdict has another code. Returns the verdict. */
 async function expectCode(code, ...args) {
     const verdict = await verify(...args);
     assert.equal(verdict.code, code, verdict.sentence);

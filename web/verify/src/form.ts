@@ -1,4 +1,4 @@
-// The form: what it holds, what is wrong with it, and dropped files.
+// The form: its contents, its mistakes, and dropped files.
 
 import type { Task } from "./messages.js";
 import { isBundle, readBundle } from "./verifier/index.js";
@@ -13,7 +13,7 @@ const input = (id: string): HTMLInputElement => element(id, HTMLInputElement);
 const commitment = element("commitment", HTMLTextAreaElement);
 const format = element("format", HTMLSelectElement);
 
-/** The chosen file; a file control without one holds none. */
+/** The chosen file, or null. */
 const file = (id: string): File | null => input(id).files?.[0] ?? null;
 const text = (id: string): string => input(id).value.trim();
 
@@ -23,10 +23,10 @@ input("schema").addEventListener("input", () => {
     schemaBundled = false;
 });
 
-/** What is wrong, by the id of the control. */
+/** Sentences about mistakes, by the id of the control. */
 type Mistakes = Map<string, string>;
 
-/** The task of the form. If it is not complete, says so beside the fields, and moves the focus to the first of them. */
+/** The task of the form. If it is incomplete, shows the mistakes beside the fields and moves the focus to the first one. */
 export function task(): Task | null {
     const mistakes: Mistakes = new Map();
     const proof = file("proof");
@@ -87,20 +87,20 @@ function show(mistakes: Mistakes): void {
     element(first, HTMLElement).focus();
 }
 
-/** Takes back what `task` said of mistakes. */
+/** Removes the mistakes that `task` showed. */
 export function forgetMistakes(): void {
     show(new Map());
 }
 
-/** Chooses the format by the name of the file. */
+/** Chooses the format from the name of the file. */
 export function guessFormat(): void {
     const name = file("rows")?.name;
     if (name !== undefined) format.value = /\.(jsonl|ndjson)$/i.test(name) ? "jsonl" : "csv";
 }
 
 /**
- * Puts each file into its field, by its name or its first bytes, and those of a bundle into theirs. Returns what is wrong with a
- * file in one sentence, or null.
+ * Puts each file, or each file of a bundle, into its field, which depends on the file's name or first bytes. Returns one
+ * sentence if something is wrong with a file, or null.
  */
 export async function place(files: readonly File[]): Promise<string | null> {
     const unknown: string[] = [];
@@ -117,7 +117,7 @@ export async function place(files: readonly File[]): Promise<string | null> {
     return `Unknown kind of file: ${unknown.join(", ")}. Choose it in its field, or drop .proof, .csv, .jsonl, .toml and .key files or a bundle.`;
 }
 
-/** Replaces a bundle in the field of the proof by its files. Returns what is wrong with it, or null. */
+/** Replaces a bundle in the field of the proof by its files. Returns a sentence if the bundle is damaged, or null. */
 export async function unpackChosen(): Promise<string | null> {
     const proof = file("proof");
     return proof !== null && (await isBundle(proof).catch(() => false)) ? unpack(proof) : null;
@@ -128,7 +128,7 @@ async function unpack(bundle: File): Promise<string | null> {
         const { proof, rows, schema, key, query } = await readBundle(bundle);
         if (query) return `${bundle.name} holds the answer to a query, and this page verifies rows. Verify it with evergrove query --verify.`;
         choose("proof", new File([proof], `${bundle.name}: ${proof.name}`));
-        // No rows or schema of another proof stay beside this one.
+        // Removes rows and schema of an earlier proof.
         choose("rows", rows ? ("csv" in rows ? rows.csv : rows.jsonl) : null);
         choose("schema", schema ?? null);
         schemaBundled = schema !== undefined;
@@ -164,7 +164,7 @@ async function fieldOf(dropped: File): Promise<string | null> {
     }
 }
 
-/** Empty for what cannot be read, a folder for example. */
+/** The first four bytes. Empty if the file cannot be read, for example a folder. */
 const magic = (dropped: File): Promise<string> =>
     dropped
         .slice(0, 4)

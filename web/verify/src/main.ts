@@ -15,7 +15,7 @@ function stop(): void {
     worker = null;
 }
 
-/** Waits until files are in their fields. False if one of them has no field, or is a damaged bundle: the page then says so. */
+/** Waits until files are in their fields. Returns false and shows the mistake if a file has no field or is a damaged bundle. */
 async function placed(work: Promise<string | null>): Promise<boolean> {
     const mistake = await work;
     if (mistake !== null) showFailure(mistake);
@@ -45,7 +45,7 @@ form.addEventListener("submit", async (event) => {
     started.postMessage(given);
 });
 
-/** A verdict never stands beside inputs that it is not about. */
+/** Removes the verdict, which must never be shown with other inputs. */
 function changed(): void {
     stop();
     showIdle();

@@ -1,8 +1,8 @@
-// What page and worker tell each other.
+// Messages between page and worker.
 
 import type { Verdict } from "./verifier/index.js";
 
-/** One verification. Files are read by the worker. */
+/** One verification. The worker reads the files. */
 export interface Task {
     readonly commitment: string;
     readonly proof: File;
@@ -24,5 +24,5 @@ export interface Task {
 export type Answer =
     | { readonly kind: "key"; readonly read: number }
     | { readonly kind: "verdict"; readonly verdict: Verdict; readonly seconds: number }
-    /** No verdict, for a reason that is not the verifier's: a file that cannot be read, say. */
+    /** No verdict, for a reason outside the verifier, for example a file that cannot be read. */
     | { readonly kind: "failure"; readonly message: string };

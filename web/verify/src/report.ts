@@ -13,7 +13,7 @@ const details = element("details", HTMLElement);
 
 const idle = [headline.textContent ?? "", sentence.textContent ?? ""] as const;
 
-/** `open` is neither accepted nor refused. */
+/** `open` means neither accepted nor refused. */
 type State = "idle" | "busy" | "accepted" | "refused" | "open";
 
 function state(now: State, title: string, text: string): void {
@@ -43,7 +43,7 @@ export function showFailure(message: string): void {
     reveal();
 }
 
-/** Scrolls to the verdict unless it is in sight. */
+/** Scrolls to the verdict unless it is visible. */
 function reveal(): void {
     const { top, bottom } = status.getBoundingClientRect();
     if (top < 0 || bottom > innerHeight) section.scrollIntoView({ block: "start" });
@@ -77,7 +77,7 @@ export function showVerdict(verdict: Verdict, task: Task, seconds: number): void
     reveal();
 }
 
-/** In place of sentences about digests and bytes. */
+/** Sentences that replace the verifier's, which are about digests and bytes. */
 const REASONS: Partial<Record<Verdict["code"], string>> = {
     "wrong-rows": "The rows are not those of the proof: a row was changed, left out or added.",
     "wrong-root": "The proof is about another table, or another state of it, than this commitment.",
@@ -96,7 +96,7 @@ function summary(verdict: Verdict): string {
     return sentenceOf(verdict.shown.join("; "));
 }
 
-/** What stays the reader's to judge. */
+/** The inputs that the reader must judge. */
 function trusted(verdict: Verdict, task: Task): string[] {
     const out = ["The commitment: the verdict is about the table with this root, and no other."];
     if (verdict.schemaDigest !== null && task.schemaBundled) {

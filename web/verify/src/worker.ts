@@ -1,4 +1,4 @@
-// Runs one verification beside the page, which stays responsive.
+// Runs one verification in the background, so that the page remains responsive.
 
 import type { Answer, Task } from "./messages.js";
 import { verify, type Application, type Options } from "./verifier/index.js";
@@ -46,7 +46,7 @@ async function bytes(file: File): Promise<Uint8Array> {
     }
 }
 
-/** The file in pieces, and how far it is read. */
+/** Reads the file in pieces and posts the progress. */
 async function* counted(file: File): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = file.stream().getReader();
     let read = 0;
@@ -65,7 +65,7 @@ async function* counted(file: File): AsyncGenerator<Uint8Array, void, undefined>
             }
         }
     } finally {
-        // A stream that has failed cannot be cancelled, and its failure is reported already.
+        // A failed stream cannot be cancelled, and its failure has already been reported.
         await reader.cancel().catch(() => undefined);
     }
 }
