@@ -1,11 +1,11 @@
-//! The main job from a program: commit a table, prove a batch of its rows, change a row, refresh the proof, verify it.
+//! The main job in a program: commit a table, prove a batch of its rows, change a row, refresh the proof, verify it.
 //!
 //! ```sh
 //! cargo run --release --package evergrove --example 01_keep_a_proof_fresh
 //! ```
 //!
-//! It uses the backend `native`, which executes everything again: it needs no keys and takes no time, and its proofs are as long
-//! as the rows. A program that hands proofs to others leaves `backend` and `allow_backend` out.
+//! The backend `native` executes everything again. It needs no keys and little time, but its proofs are as long as the
+//! rows. A program that gives proofs to others leaves out `backend` and `allow_backend`.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first = store.prove("night", &night)?;
     println!("{} in the batch   {} of {} proofs made", first.members, first.made, first.total);
 
-    // A row of the batch is corrected: its bucket and the merges above it are proven again.
+    // Corrects a row of the batch: the row's bucket and the merges above it are proven again.
     let row = night[night.len() - 1];
     let update = store.update(Changes::new().set(row, "cost_total", 2_500))?;
     for refreshed in &update.batches {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("epoch {}          {}", update.epoch.after.number, update.epoch.after.commitment);
 
-    // What a verifier does, with nothing but the proof, the commitment and the rows that it was told of.
+    // The verifier's part, which needs only the proof, the commitment and the rows.
     let (proof, commitment, rows) = (store.proof("night")?, store.commitment()?, store.rows("night")?);
     let verified = Verifier::default().allow_backend(Backend::Native).verify(&proof, &commitment, &rows)?;
     println!("verified         {} rows, canonical digest {}", rows.len(), verified.statement.canonical);

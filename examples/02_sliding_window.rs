@@ -1,13 +1,13 @@
-//! A sliding window (section 4.1 of the Reckle paper): the volatility of a price over the last n blocks of a chain, proven,
-//! and refreshed with every block.
+//! A sliding window (section 4.1 of the Reckle paper): proves the volatility of a price over the last n blocks of a
+//! chain, and refreshes the proof with every block.
 //!
 //! ```sh
 //! cargo run --release --package evergrove --example 02_sliding_window -- 512 4
 //! ```
 //!
-//! The table is a ring: block b is in slot b mod n, so that each new row takes the place of the oldest. The proof is over *all*
-//! rows, hence nobody can leave out a day that does not suit them; a new block means one new bucket proof and those above it.
-//! The arguments are n and the number of blocks to add.
+//! The table is a ring: block b is in slot b mod n, so each new row replaces the oldest. The proof is over *all* rows,
+//! so nobody can leave out a block. A new block needs one new bucket proof and the proofs above it. The arguments are n
+//! and the number of blocks to add.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use evergrove::prelude::*;
 const BLOCK_SECONDS: f64 = 12.0;
 const QUERY: &str = "SELECT STDDEV_SAMP(shift), AVG(price), MIN(price), MAX(price), COUNT(*) FROM ring";
 
-/// A price that wanders, as row of a block: block, price, and the relative change since the block before.
+/// A random price. Its rows have a block, a price, and the relative change since the previous block.
 struct Market {
     price: i64,
     noise: u64,
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let update = store.update(Changes::new().set_row(block % window, market.next(block)))?;
         let seconds = start.elapsed().as_secs_f64();
 
-        // Whoever prices an option has the commitment, the query and the schema, and checks the answer.
+        // Anyone who prices an option has the commitment, the query and the schema, and check the answer.
         let answer =
             verifier.verify_answer(&store.proof("volatility")?, &store.commitment()?, store.schema(), QUERY)?;
         let made: usize = update.batches.iter().map(|b| b.made).sum();

@@ -1,10 +1,12 @@
-//! Claims about Ethereum's state, proven in one block and carried to the next. A batch keeps its proofs, and only those are made again that the block changes.
+//! Claims about Ethereum's state, proven in one block and carried to the next. A batch keeps its proofs, and only the
+//! proofs that the block changes are made again.
 //!
 //! ```sh
 //! cargo run --release --package evergrove --example 03_follow_ethereum
 //! ```
 //!
-//! The file has what clients answer about block 19,840,104 of mainnet: the nodes of the state before it, what it changes, its header. The argument is another file of this form.
+//! The file has the answers of clients about block 19,840,104 of mainnet: the nodes of the state before the block, its
+//! changes and its header. The argument names another file of this form.
 
 use std::time::Instant;
 
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/ethereum/mainnet-19840104.json");
 
-/// Proves claims in pieces that end at depth 3 of the state's trie; pieces that an earlier batch has are taken from it.
+/// Proves claims in pieces that end at depth 3 of the state's trie. Pieces of an earlier batch are reused.
 fn prove(
     tries: &Tries,
     root: &Hash,
@@ -40,7 +42,7 @@ fn prove(
         start.elapsed().as_secs_f64()
     );
 
-    // Whoever has the state root and the claims checks the last proof alone.
+    // A verifier with the state root and the claims checks only the last proof.
     batch.proof()?.verify(&roots, Some(canonical_digest(claims)?))?;
     Ok(batch)
 }
@@ -54,8 +56,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .try_into()
         .map_err(|_| "no root")?;
 
-    // The state before the block, and what is claimed about it: the accounts that the block touches. Each is in a piece of its own, and all have changed; with keys that the block leaves
-    // alone, their pieces would keep their proofs.
+    // The state before the block, and claims about it: the accounts that the block touches. Each account is in its own
+    // piece, and all of them change. Pieces of accounts that the block does not change would keep their proofs.
     let state = read_witness(json!({ "state": block["preNodes"] }).to_string().as_bytes())?;
     let mut tries = Tries::new(&Roots::of_state(before), Nodes::new(state.nodes)?);
     let keys: Vec<Value> = block["accounts"]
@@ -68,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let claims: Vec<Claim> = claims.iter().map(|claim| tries.renewed(claim)).collect::<Result<_, _>>()?;
     let batch = prove(&tries, &before, &claims, None)?;
 
-    // The block: its changes lead to the state root of its header.
+    // The block's changes lead to the state root in its header.
     tries.apply(&read_changes(block["accounts"].to_string().as_bytes())?)?;
     tries.expect_state_root(&after)?;
     let claims: Vec<Claim> = batch.claims.iter().map(|claim| tries.renewed(claim)).collect::<Result<_, _>>()?;

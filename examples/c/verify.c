@@ -54,8 +54,8 @@ static int read_file(const char *path, struct bytes *out) {
   return 0;
 }
 
-/* Gives the key file to the request. Returns 0 and prints an error if reading fails. A missing file is a
- * key of no bytes, for which the library has a code of its own. */
+/* Gives the key file to the request. Returns 0 and prints an error if reading fails. A missing file counts as
+ * an empty key, for which the library has its own code. */
 static int stream_key(evg_request *request, const char *path) {
   static uint8_t piece[PIECE];
   FILE *file = fopen(path, "rb");

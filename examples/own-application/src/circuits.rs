@@ -11,7 +11,7 @@ const ONE: Goldilocks = Goldilocks::ONE;
 const TWO: Goldilocks = Goldilocks::new(2);
 
 impl Circuits for Score {
-    /// The weights are wires, so that all weights of the same columns have the same circuits.
+    /// The weights are wires, so that all weights of the same columns share circuits.
     fn inputs(&self) -> Vec<Goldilocks> {
         self.terms().map(|(_, weight)| Goldilocks::new(weight)).collect()
     }
@@ -28,7 +28,7 @@ impl Circuits for Score {
             for ((element, _), weight) in self.terms().zip(inputs) {
                 let (word, limb) = row[element];
                 let x = b.limb(word, limb);
-                // Of a slot without a leaf the prover may put anything here: it counts as 0.
+                // For a slot without a leaf the prover may choose any value, which must count as 0.
                 let x = b.mul(slot.active.into(), x);
                 b.below(x, NUMBER_BITS);
                 score = b.mul_add(*weight, x, score);
@@ -48,8 +48,9 @@ impl Circuits for Score {
 
 /// The greater of two numbers below 2^`SCORE_BITS`.
 ///
-/// The prover says by a bit t that x >= y. Then x - y for t = 1, or y - 1 - x for t = 0, is a number below 2^`SCORE_BITS`. For the other bit it
-/// would be negative, which is an element close to the order of the field.
+/// The prover chooses a bit t, which says whether x >= y. Then x - y for t = 1, or y - 1 - x for t = 0, must be below
+/// 2^`SCORE_BITS`. With the other bit the number would be negative, which is an element close to the order of the
+/// field.
 fn greatest(b: &mut dyn Arithmetic, x: Base, y: Base) -> Base {
     let t = b.bit_of(&[x, y], |of| Goldilocks::new((of[0].as_u64() >= of[1].as_u64()).into()));
     let (not, difference) = (b.not(t), b.sub(x, y));

@@ -1,8 +1,8 @@
-//! An application of one's own: a score of every row, which is a weighted sum of some columns; proven are the number of rows, the total
-//! of their scores, and the greatest.
+//! An example of an application: the score of a row is a weighted sum of some columns. The proof states the number of
+//! rows, the total of their scores, and the greatest score.
 //!
-//! [`Score`] is the application, as code and as circuits; [`Scores`] makes it from stored parameters and from what people write. The
-//! laws that tie the circuits to the code are checked in `tests/laws.rs`.
+//! [`Score`] is the application, as code and as circuits. [`Scores`] makes it from stored parameters or from text.
+//! `tests/laws.rs` checks the laws that connect the circuits to the code.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! `own-application`: all that `evergrove` does, with the application `score` as well.
+//! `own-application` does everything that `evergrove` does, and has the application `score` as well.
 
 #![forbid(unsafe_code)]
 

@@ -8,17 +8,17 @@ use evergrove::apps::{Leaf, MapReduce, MapReduceError};
 use evergrove::commit::schema::{ColumnType, Schema};
 use evergrove::primitives::Goldilocks;
 
-/// Numbers of the columns, and weights, are below 2^20.
+/// Numbers in columns, and weights, are below 2^20.
 pub(crate) const NUMBER_BITS: usize = 20;
 /// Scores are below 2^23, so that the total over a table of 2^40 rows is below the order of the field.
 pub(crate) const SCORE_BITS: usize = 23;
-/// Columns at most: a sum of so many products of numbers and weights is far below the order of the field.
+/// The maximum number of columns. A sum of so many products of numbers and weights is far below the order of the field.
 const MAX_COLUMNS: usize = 8;
 
-/// Number of rows, total of their scores, greatest score.
+/// The application: number of rows, total of their scores, greatest score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Score {
-    /// How rows are read.
+    /// The schema of the rows.
     pub(crate) schema: Schema,
     /// Columns with their weights, in ascending order of the columns.
     weights: Vec<(u16, u32)>,
@@ -28,7 +28,7 @@ impl Score {
     /// The application for tables of this schema, with weights of some columns.
     ///
     /// # Errors
-    /// What is wrong with a column or a weight.
+    /// A sentence about an invalid column or weight.
     pub fn new(schema: Schema, mut weights: Vec<(u16, u32)>) -> Result<Self, String> {
         weights.sort_unstable();
         if weights.is_empty() || weights.len() > MAX_COLUMNS {
@@ -49,7 +49,7 @@ impl Score {
         Ok(Self { schema, weights })
     }
 
-    /// The element of a row that each column is, with the column's weight.
+    /// Each column's first element in a row, with the column's weight.
     pub(crate) fn terms(&self) -> impl Iterator<Item = (usize, u64)> {
         self.weights.iter().map(|(column, weight)| {
             let before = &self.schema.columns()[..usize::from(*column)];
@@ -63,7 +63,7 @@ impl MapReduce for Score {
         "score"
     }
 
-    /// The number of weights, columns with weights, and the schema.
+    /// The number of weights, the columns with their weights, and the schema.
     fn parameters(&self) -> Vec<u8> {
         let mut bytes = vec![self.weights.len() as u8];
         for (column, weight) in &self.weights {

@@ -1,4 +1,4 @@
-//! The circuits equal the code, and refuse what the code refuses.
+//! Checks that the circuits equal the code, and refuse what the code refuses.
 
 use evergrove::apps::catalog::{Catalog, CatalogError};
 use evergrove::apps::laws::{Case, check, refuses_leaf};
@@ -46,7 +46,7 @@ fn numbers_out_of_range_are_refused_on_both_sides() {
             refuses_leaf(&app, &case(&schema, 3, numbers));
         }
     }
-    // The row of another slot.
+    // A row of another slot.
     let mut stolen = case(&schema(true), 3, [5, 2]);
     stolen.value = case(&schema(true), 4, [5, 2]).value;
     refuses_leaf(&score(true), &stolen);
@@ -68,7 +68,7 @@ fn parameters_have_one_form() {
     let bytes = app.parameters();
     let made = |parameters: Vec<u8>| catalog.make(&AppSpec { name: "score".into(), parameters });
     assert!(made(bytes.clone()).is_ok());
-    // Any end, and columns in another order.
+    // Truncated parameters, and columns in another order.
     for end in 0..bytes.len() {
         assert!(matches!(made(bytes[..end].to_vec()), Err(CatalogError::Parameters { .. })), "{end} bytes");
     }

@@ -1,4 +1,5 @@
-//! The program as its users meet it: processes, with the application on the command line, in the service and by workers.
+//! Tests the program as its users run it: as processes, with the application on the command line, in the service and
+//! with workers.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -24,18 +25,18 @@ type = "unsigned"
 "#;
 const TOKEN: &str = "f00d0000f00d0000f00d";
 const SCORE: [&str; 3] = ["score", "--parameters", "units=3,defects=40"];
-/// How long a service may take for a proof on a busy machine.
+/// Maximum time for a proof of a service on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A directory with a store `s` of 40 rows: row i has i units and i % 3 defects.
+/// A directory with a store `s` of 40 rows. Row i has i units and i % 3 defects.
 struct World(TempDir);
 
-/// A process, which is killed when it goes.
+/// A process, which is killed when the value is dropped.
 struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -63,14 +64,14 @@ impl World {
         self.command(args).output().unwrap()
     }
 
-    /// Runs the program, which must succeed, and gives the object that it prints.
+    /// Runs the program, which must succeed. Returns the object that it prints.
     fn json(&self, args: &[&str]) -> Value {
         let run = self.run(args);
         assert!(run.status.success(), "{args:?}: {}", String::from_utf8_lossy(&run.stderr));
         serde_json::from_slice(&run.stdout).unwrap()
     }
 
-    /// Runs the program, which must fail with this code and say this.
+    /// Runs the program, which must fail with exit code `code` and print `part`.
     fn fails(&self, code: i32, args: &[&str], part: &str) {
         let run = self.run(args);
         let said = String::from_utf8_lossy(&run.stderr);
@@ -83,7 +84,7 @@ impl World {
         std::fs::read(self.0.path().join(name)).unwrap()
     }
 
-    /// Proves the score of some rows, as batch `b` with the proof in `b.proof`.
+    /// Proves the score of some rows as batch `b`, with the proof in `b.proof`.
     fn prove(&self, more: &[&str]) -> Value {
         let args = ["--store", "s", "--batch", "b", "--indices", "0-9", "--out", "b.proof"];
         self.json(&[&["app", "prove"], &SCORE[..], &args, more].concat())
@@ -111,7 +112,7 @@ fn a_score_is_proven_verified_and_refreshed() {
     let last = String::from_utf8(list).unwrap().lines().last().unwrap().to_owned();
     assert!(last.contains(r#""name":"score""#), "{last}");
 
-    // 45 units and 9 defects; the greatest is that of 8 units and 2 defects.
+    // 45 units and 9 defects. The greatest score is that of 8 units and 2 defects.
     let proven = world.prove(&[]);
     assert_eq!((&proven["fields"], &proven["profile"]), (&fields(10, 495, 104), &"grove-100".into()));
     assert_eq!((&proven["output"], &proven["members"]), (&json!(["10", "495", "104"]), &10.into()));
@@ -166,7 +167,7 @@ fn mistakes_are_one_line_with_a_remedy() {
     world.fails(2, &prove("scores", "units=3"), "unknown application \"scores\" (known: ");
     let proven = [&prove("score", "units=3")[..], &["--profile", "proven"]].concat();
     world.fails(2, &proven, "score has no circuits for profile proven (known: grove-100, grove-128)");
-    // A row that the application does not map.
+    // A row that the application cannot map.
     world.json(&["update", "--store", "s", "--set", "3=units=1048576"]);
     world.fails(4, &prove("score", "units=3"), "1048576 is not below 2^20");
 }
