@@ -28,6 +28,7 @@ mod log_file;
 mod logging;
 mod missing;
 mod progress;
+mod proof_tree;
 #[cfg(feature = "queue")]
 mod queue;
 mod report;

@@ -10,13 +10,18 @@ use evergrove::commit::watch::{Level, Running, Trace};
 use evergrove::jobs::metrics::Metrics;
 use evergrove::jobs::watch::Watch;
 use evergrove::jobs::{Event, Observer};
+use evergrove::store::TreeNode;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Map;
 
+use crate::proof_tree::Picture;
 use crate::report::{count, plain, seconds};
 
 /// Time between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Time between two pictures of a tree.
+const PICTURE_EVERY: Duration = Duration::from_millis(100);
 
 /// Progress of a count.
 pub(crate) struct Counter {
@@ -143,6 +148,8 @@ pub(crate) struct Proofs {
     trace: Option<Trace>,
     started: RefCell<Vec<(usize, Running)>>,
     tree: RefCell<Tree>,
+    picture: RefCell<Option<Picture>>,
+    drawn: Cell<Option<Instant>>,
     metrics: Metrics,
     watch: RefCell<Option<Watch>>,
 }
@@ -150,8 +157,13 @@ pub(crate) struct Proofs {
 impl Proofs {
     /// Progress that also updates `metrics`, and `trace` if it is given.
     pub(crate) fn new(quiet: bool, trace: Option<Trace>, metrics: Metrics) -> Self {
-        let (counter, started, tree, watch) = Default::default();
-        Self { quiet, counter, trace, started, tree, metrics, watch }
+        let (counter, started, tree, picture, drawn, watch) = Default::default();
+        Self { quiet, counter, trace, started, tree, picture, drawn, metrics, watch }
+    }
+
+    /// Also shows these proofs as a tree: as a picture on a terminal, elsewhere as a line for each proof that is made.
+    pub(crate) fn watch(&self, nodes: Vec<TreeNode>) {
+        *self.picture.borrow_mut() = Some(Picture::new(nodes));
     }
 
     /// Records an event of the batch.
@@ -164,8 +176,20 @@ impl Proofs {
         watch.get_or_insert_with(|| Watch::new(self.metrics.clone())).event(event);
         let mut tree = self.tree.borrow_mut();
         tree.note(event);
-        if let Some(counter) = &*self.counter.borrow() {
-            counter.say(tree.to_string());
+        let mut picture = self.picture.borrow_mut();
+        let line = picture.as_mut().and_then(|picture| picture.note(event));
+        let Some(counter) = &*self.counter.borrow() else { return };
+        match (&*picture, line) {
+            (None, _) => counter.say(tree.to_string()),
+            (Some(_), Some(line)) if counter.plain => eprintln!("{line}"),
+            (Some(picture), _) if counter.bar.is_some() => {
+                let is_due = self.drawn.get().is_none_or(|drawn| drawn.elapsed() >= PICTURE_EVERY);
+                if is_due {
+                    self.drawn.set(Some(Instant::now()));
+                    counter.say(format!("{tree}\n{}", drawing(picture)));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -175,6 +199,7 @@ impl Proofs {
                 self.finish();
                 self.started.borrow_mut().clear();
                 if *to_run == 0 {
+                    self.show();
                     return;
                 }
                 if !self.quiet {
@@ -213,12 +238,29 @@ impl Proofs {
         }
     }
 
-    /// Removes the bar.
+    /// Removes the bar, and leaves the picture.
     pub(crate) fn finish(&self) {
         if let Some(counter) = self.counter.borrow_mut().take() {
             counter.finish();
+            self.show();
         }
     }
+
+    /// Leaves the picture on the terminal.
+    fn show(&self) {
+        if let Some(picture) = &*self.picture.borrow()
+            && !self.quiet
+            && std::io::stderr().is_terminal()
+        {
+            eprintln!("{}", drawing(picture));
+        }
+    }
+}
+
+/// The picture in the size of the terminal, below a line of progress.
+fn drawing(picture: &Picture) -> String {
+    let (rows, columns) = console::Term::stderr().size();
+    picture.lines(columns.into(), usize::from(rows).saturating_sub(2)).join("\n")
 }
 
 #[cfg(test)]

@@ -88,3 +88,20 @@ fn progress_goes_to_stderr_and_can_be_turned_off() {
     let update = ["update", "--store", "s", "--set", "3=age=1", "--format", "json", "--quiet"];
     assert_eq!(world.run(&update).err, "");
 }
+
+#[test]
+fn a_watched_tree_is_told_proof_by_proof() {
+    let world = World::with_batch();
+    world.json(&["update", "--store", "s", "--set", "3=age=1", "--no-prove"]);
+    let prove = ["prove", "--store", "s", "--batch", "b", "--format", "json"];
+    let run = world.run(&[&prove[..], &["--watch"]].concat());
+    let made: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let lines: Vec<&str> = run.err.lines().collect();
+    assert_eq!(lines.len() as u64, 1 + made["proofs_made"].as_u64().unwrap(), "{}", run.err);
+    assert!(lines[0].starts_with("batch b: ") && lines[0].ends_with(" proofs to make, 6 in all"), "{}", run.err);
+    assert!(lines[1].starts_with("bucket of positions 0 to ") && lines[1].ends_with(": proven"), "{}", run.err);
+    assert!(lines.last().unwrap().starts_with("wrap of positions 0 to "), "{}", run.err);
+    assert_eq!(world.run(&[&prove[..], &["--watch", "--quiet"]].concat()).err, "");
+    let usage = world.fails(2, &[&prove[..5], &["--watch", "--dry-run"]].concat());
+    assert!(usage.contains("--watch") && usage.contains("--dry-run"), "{usage}");
+}
