@@ -172,13 +172,17 @@ fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
     PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on SIGINT and SIGTERM delete the temporary files before they end the process.
+/// From now on SIGINT, SIGTERM and SIGHUP delete the temporary files before they end the process. If the process was
+/// started to ignore one of them, as by `nohup`, all of them stay as they are.
 pub(crate) fn sweep_on_signals() -> Result<()> {
     let sweep = || {
         parts().iter().for_each(|part| drop(fs::remove_file(part)));
         std::process::exit(INTERRUPTED)
     };
-    ctrlc::set_handler(sweep).context("signals")
+    match ctrlc::try_set_handler(sweep) {
+        Err(ctrlc::Error::MultipleHandlers) => Ok(()),
+        set => set.context("signals"),
+    }
 }
 
 impl Part {

@@ -104,6 +104,8 @@ pub(crate) struct Epochs {
     held: Option<Submission>,
     /// How long to wait before failed proofs are tried again.
     retry: Option<Duration>,
+    /// The last epoch at which lost proofs were looked for.
+    looked: Option<u64>,
 }
 
 /// Batches that are fresh by their records, but whose last proof is missing, damaged or cannot be read. Reads the last
@@ -128,7 +130,7 @@ enum Next {
 
 impl Epochs {
     pub(crate) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Waiting>, runtime: Handle) -> Self {
-        Self { shared, queue, runtime, held: None, retry: None }
+        Self { shared, queue, runtime, held: None, retry: None, looked: None }
     }
 
     /// Runs until the queue is closed and empty.
@@ -362,7 +364,11 @@ impl Epochs {
         self.shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
         let patience = Patience::new(&self.shared, &self.runtime);
         let mut failing = Vec::new();
-        self.shared.set_lost(lost(&store)?);
+        // Answers that commit nothing, such as those to requests that were already made, read no proofs.
+        if self.looked != Some(epoch) {
+            self.shared.set_lost(lost(&store)?);
+            self.looked = Some(epoch);
+        }
         for batch in store.batches()? {
             // A batch that was never proven has a gauge too.
             let proven = batch.proven.as_ref().map_or(0, |proven| proven.epoch);

@@ -196,7 +196,7 @@ impl Service<Asked> for Called {
     type Future = <TowerToHyperService<Router> as Service<Asked>>::Future;
 
     fn call(&self, mut request: Asked) -> Self::Future {
-        // The previous answer has been written: a connection has one request at a time.
+        // A connection has one request at a time.
         self.pace.set(Some(Rate::ANSWER));
         request.extensions_mut().insert(self.peer);
         request.extensions_mut().insert(self.pace.clone());
@@ -229,14 +229,17 @@ struct Patient<S> {
     pace: Pace,
     /// When the current write began to wait, and its timer.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
-    /// How long writes have waited, and how many bytes the other side has taken. Both restart at the bytes of the rate.
+    /// How long writes have waited, and how many bytes the other side has taken. Both restart at the bytes of the rate, and
+    /// when the rate changes.
+    rate: Option<Rate>,
     waited: Duration,
     taken: u64,
 }
 
 impl<S> Patient<S> {
     fn new(stream: S, bounds: Bounds, pace: Pace) -> Self {
-        Self { stream, silence: bounds.silence, pace, waiting: None, waited: Duration::ZERO, taken: 0 }
+        let (rate, waited, taken) = (None, Duration::ZERO, 0);
+        Self { stream, silence: bounds.silence, pace, waiting: None, rate, waited, taken }
     }
 
     /// Counts bytes that the other side has taken.
@@ -245,8 +248,9 @@ impl<S> Patient<S> {
             self.waited += since.elapsed();
         }
         self.taken += bytes as u64;
-        if self.pace.get().is_none_or(|rate| self.taken >= rate.bytes) {
-            (self.waited, self.taken) = (Duration::ZERO, 0);
+        let rate = self.pace.get();
+        if rate != self.rate || rate.is_none_or(|rate| self.taken >= rate.bytes) {
+            (self.rate, self.waited, self.taken) = (rate, Duration::ZERO, 0);
         }
     }
 

@@ -102,10 +102,10 @@ pub(crate) async fn tree(
     asked: Asked,
 ) -> Result<Json<Tree>, Problem> {
     let Query(Known { structure }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
-    let place = place(&shared, public.is_some()).await?;
-    // The turn to build comes before the turn to read the store, so callers that wait for a tree block no readers. A
-    // tree is finished and kept even if its caller disconnects.
+    // The turn to build comes before the place and the turn to read the store, so callers that wait for a tree block no
+    // readers. A tree is finished and kept even if its caller disconnects.
     let turn = shared.builder.clone().acquire_owned().await.map_err(|_| Problem::store())?;
+    let place = place(&shared, public.is_some()).await?;
     let asking = shared.clone();
     let (name, tree) = ask(shared.clone(), move |store| {
         let _turns = (&place, &turn);

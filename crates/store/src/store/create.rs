@@ -163,19 +163,32 @@ fn make_private(dir: &Path) -> std::io::Result<()> {
     builder.create(dir)
 }
 
-/// Gives `dir` the rights of the directory `of` if that exists, and its owner and group as far as this process may set
-/// them.
+/// Gives `dir` the rights of the directory `of` if that exists, and `dir` with all that it contains its owner and group as
+/// far as this process may set them.
 fn take_rights(dir: &Path, of: &Path) -> Result<(), Error> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
         let Ok(wanted) = fs::metadata(of) else { return Ok(()) };
+        let (user, group) = (wanted.uid(), wanted.gid());
         // Only root may change the owner. Others may set a group that they are in.
-        let _ = chown(dir, Some(wanted.uid()), Some(wanted.gid())).or_else(|_| chown(dir, None, Some(wanted.gid())));
-        let has_group = fs::metadata(dir).map_err(Error::io(dir))?.gid() == wanted.gid();
-        // The old rights did not admit another group.
+        let own = |path: &Path| chown(path, Some(user), Some(group)).or_else(|_| chown(path, None, Some(group)));
+        if own(dir).is_ok() {
+            let mut folders = vec![dir.to_owned()];
+            while let Some(folder) = folders.pop() {
+                for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
+                    let path = entry.map_err(Error::io(&folder))?.path();
+                    own(&path).map_err(Error::io(&path))?;
+                    if path.is_dir() {
+                        folders.push(path);
+                    }
+                }
+            }
+        }
+        let has_group = fs::metadata(dir).map_err(Error::io(dir))?.gid() == group;
+        // The old rights did not admit another group. If they cannot be set, only the owner can enter.
         let mode = wanted.mode() & if has_group { 0o7777 } else { 0o7707 };
-        fs::set_permissions(dir, fs::Permissions::from_mode(mode)).map_err(Error::io(dir))?;
+        let _ = fs::set_permissions(dir, fs::Permissions::from_mode(mode));
     }
     #[cfg(not(unix))]
     let _ = (dir, of);

@@ -314,6 +314,8 @@ fn a_restored_store_lets_in_nobody_who_was_not_let_in() {
         let before = wanted.map(|mode| {
             std::fs::create_dir(&place).expect("a directory");
             std::fs::set_permissions(&place, std::fs::Permissions::from_mode(mode)).expect("rights");
+            // Root can restore into the directory of a service.
+            let _ = std::os::unix::fs::chown(&place, Some(12345), Some(54321));
             std::fs::metadata(&place).expect("is there")
         });
         // Nor while it is made.
@@ -334,6 +336,14 @@ fn a_restored_store_lets_in_nobody_who_was_not_let_in() {
         if let Some(before) = before {
             assert_ne!(after.ino(), before.ino(), "it was replaced");
             assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+            let mut files = vec![place.clone()];
+            while let Some(path) = files.pop() {
+                let about = std::fs::metadata(&path).expect("is there");
+                assert_eq!((about.uid(), about.gid()), (before.uid(), before.gid()), "{}", path.display());
+                if about.is_dir() {
+                    files.extend(std::fs::read_dir(&path).expect("reads").map(|entry| entry.expect("an entry").path()));
+                }
+            }
         }
     }
 }
