@@ -95,14 +95,14 @@ pub(crate) struct StoreArgs {
 /// How a file of rows is read.
 #[derive(Debug, Args)]
 pub(crate) struct RowsArgs {
-    /// Format of the file of rows, raw for 32-byte values; found from its extension if left out. A file that is named - is stdin
+    /// Format of the file of rows, raw for 32-byte values [default: by its extension]. A file that is named - is stdin
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) input_format: Option<Format>,
-    /// What separates the cells of a csv file: one character, or tab; if left out, the comma, or the one of semicolon, tab and | that
+    /// Separator of the cells of a csv file: one character, or tab; by default the comma, or the one of semicolon, tab and | that
     /// is in a header without a comma
     #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
     pub(crate) delimiter: Option<u8>,
-    /// Text of csv and tsv cells that stands for null in nullable columns, as an empty cell does, like NA. Repeat for several
+    /// Text of csv and tsv cells that means null in nullable columns, as an empty cell does, like NA. Repeat for several
     #[arg(long, value_name = "TEXT")]
     pub(crate) null: Vec<String>,
     /// Column of the file that holds the positions of the rows
@@ -127,10 +127,10 @@ pub(crate) struct ProvingArgs {
     /// Say what would be proven, how long it would take and how much memory, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Threads to use; all cores if left out
+    /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Memory that proofs may take, like 4GiB or 512M: fewer are made at a time, and none if one takes more
+    /// Memory that proofs may take, like 4GiB or 512M: fewer are made at a time; an error if one proof takes more
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<u64>,
     /// Directory in which proving keys are kept from run to run [default: $EVERGROVE_KEYS, or evergrove/keys in the
@@ -147,7 +147,7 @@ pub(crate) struct ProvingArgs {
     #[arg(long, value_name = "URL", requires = "objects", help_heading = "Workers")]
     pub(crate) engine: Option<String>,
     #[cfg(feature = "queue")]
-    /// Where proofs and payloads lie that leader and workers share: file:///DIR, s3://BUCKET/PREFIX, gs:// or az://, with
+    /// Store of the proofs and payloads that leader and workers share: file:///DIR, s3://BUCKET/PREFIX, gs:// or az://, with
     /// credentials from the environment
     #[arg(long, value_name = "URL", requires = "engine", help_heading = "Workers")]
     pub(crate) objects: Option<String>,

@@ -30,7 +30,7 @@ pub(crate) struct QueueArgs {
     /// File that holds the password of Redis [default: $EVERGROVE_REDIS_PASSWORD]
     #[arg(long, value_name = "FILE")]
     pub(crate) redis_password_file: Option<PathBuf>,
-    /// File of the certificates (PEM) that vouch for a Redis server with TLS [default: $EVERGROVE_REDIS_CA, or the public ones]
+    /// File of the certificates (PEM) of authorities that a Redis server with TLS may have [default: $EVERGROVE_REDIS_CA, or the public ones]
     #[arg(long, value_name = "FILE")]
     pub(crate) redis_ca: Option<PathBuf>,
 }

@@ -19,7 +19,7 @@ use evergrove::apps::catalog::Catalog;
 
 use super::Terminal;
 
-/// Prove what rows come to, and verify such proofs
+/// Prove the results of computations over rows, and verify such proofs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -19,11 +19,11 @@ mod remote;
 /// Copy a store to one file, also from a service while it takes changes
 ///
 /// The file has everything that the store keeps at one committed epoch: epochs, rows, schema, batches, proofs and the keys of requests, with
-/// a checksum for every block. restore makes a store of it, and inspect shows what it is of.
+/// a checksum for every block. restore makes a store from it, and inspect describes it.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(crate) struct Args {
-    /// Directory of the store, which no process has open that changes it
+    /// Directory of the store; no process may have it open for changes
     #[arg(long, value_name = "DIR", group = "source")]
     store: Option<PathBuf>,
     #[cfg(feature = "serve")]

@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// List the positions of this batch instead, one a line
     #[arg(long, value_name = "NAME", conflicts_with = "drop")]
     members: Option<String>,
-    /// Forget this batch; prune takes its proofs away
+    /// Forget this batch; prune then removes its proofs
     #[arg(long, value_name = "NAME")]
     drop: Option<String>,
 }

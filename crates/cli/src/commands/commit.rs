@@ -24,20 +24,20 @@ pub(crate) struct Args {
     /// File of rows. Without --index-column or --indices, the rows are numbered from 0 in their order
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Schema file (TOML): columns of the file that it does not name are left out; found from the content if not given,
+    /// Schema file (TOML): it leaves out columns of the file that it does not name; without it, the columns follow from the content,
     /// which reads the file twice
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
     #[command(flatten)]
     rows: RowsArgs,
     /// Place the rows where OpenZeppelin's tree has the root of its JavaScript library: openzeppelin-js sorts them by their leaves,
-    /// openzeppelin-js-unsorted keeps their order (sortLeaves: false). Reads the file once more. Every column needs a type of Solidity's ABI
+    /// openzeppelin-js-unsorted keeps their order (sortLeaves: false). Reads the file twice. Every column needs a type of Solidity's ABI
     #[arg(long, value_name = "ORDER", conflicts_with_all = ["index_column", "indices"])]
     order: Option<Order>,
-    /// Take rows that are equal, whose leaves are one to a contract; without it they are refused where --order is given
+    /// Accept equal rows, which a contract cannot tell apart; by default --order refuses them
     #[arg(long, requires = "order")]
     allow_duplicates: bool,
-    /// Height of the tree: 2^HEIGHT slots, 1 to 40; the smallest that holds every row if left out
+    /// Height of the tree: 2^HEIGHT slots, 1 to 40 [default: the smallest that holds every row]
     #[arg(long, value_name = "HEIGHT")]
     height: Option<u8>,
 }

@@ -9,7 +9,7 @@ use evergrove::proof::{Profile, Scheme};
 
 use crate::args::Cli;
 
-/// Print the completions of a shell: commands, options, and the values of options that take a name out of a few or a file
+/// Print the completions of a shell: commands, options, and values of options that take one of a few names, or a file
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The shell

@@ -18,7 +18,7 @@ use crate::report::{Report, count, seconds};
 
 /// Look at everything in a store: every page, row, batch and proof; repair nothing
 ///
-/// Also measures how fast this machine proves, which the estimates of later commands rest on.
+/// Also measures how fast this machine proves, which the estimates of later commands use.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -39,7 +39,7 @@ use crate::results;
 #[cfg(feature = "local")]
 pub(super) use table::add_table;
 
-/// Prove what Ethereum's clients answer about accounts, slots, receipts and other lists of a block, check it against the block, and number the slots of contracts
+/// Prove the answers of Ethereum clients about accounts, slots, receipts and other lists of a block, check it against the block, and number the slots of contracts
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -100,7 +100,7 @@ struct Check {
     /// Answers of eth_getProof, one or a list in each file, with or without the envelope of JSON-RPC
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["nodes", "transactions", "receipts", "withdrawals"])]
     proofs: Vec<PathBuf>,
-    /// Nodes, and the claims that they show if there is no --claims: what import has written. With --claims also an answer of debug_executionWitness, or a list
+    /// Nodes, as import writes them; without --claims, they are proven for the claims in this file. With --claims also an answer of debug_executionWitness, or a list
     #[arg(long, value_name = "FILE", num_args = 1..)]
     nodes: Vec<PathBuf>,
     /// All transactions of the block: the block that eth_getBlockByHash answers with whole transactions, a list of hexadecimal texts, or of answers of debug_getRawTransaction, in their order
@@ -206,7 +206,7 @@ struct Verify {
     claims: Option<PathBuf>,
 }
 
-/// Print the number of a slot inside of a contract's variable
+/// Print the number of a slot of a contract's variable
 ///
 /// A mapping's value is at keccak(key, slot), an array's first element at keccak(slot). --key comes before --element, and that before --member.
 #[derive(Debug, clap::Args)]

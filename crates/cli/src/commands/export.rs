@@ -42,10 +42,10 @@ pub(crate) struct Args {
     /// Write the schema to this file (TOML)
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// Write values (columns e0 to e3) instead of rows: what the tree commits to, for verifiers without the schema
+    /// Write values (columns e0 to e3) instead of rows: the tree commits to values, and verifiers without the schema need them
     #[arg(long)]
     values: bool,
-    /// Format of the rows; found from the extension if left out. A file whose name ends in .gz is compressed
+    /// Format of the rows [default: by the extension]. A file whose name ends in .gz is compressed
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     output_format: Option<Format>,
 }

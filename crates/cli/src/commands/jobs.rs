@@ -56,7 +56,7 @@ enum Command {
         #[arg(value_name = "JOB")]
         job: String,
     },
-    /// Stop a run. Jobs that run end by themselves, and what is proven is kept
+    /// Stop a run. Running jobs end by themselves, and finished proofs are kept
     Cancel {
         #[command(flatten)]
         at: At,
@@ -68,7 +68,7 @@ enum Command {
     Clean {
         #[command(flatten)]
         at: At,
-        /// Seconds for which a run has to have been silent
+        /// Seconds for which a run must have been silent
         #[arg(long, value_name = "S", default_value_t = 3600)]
         grace: u64,
         /// Where proofs and payloads lie: takes the payloads of these runs away

@@ -20,9 +20,9 @@ use crate::exit::Mistake;
 use crate::report::{Report, count, line, seconds, size};
 use crate::{files, leader};
 
-/// List the keys that are kept for Plonky2's circuits, take old ones away, and write key files for verifiers
+/// List and prune the kept keys of Plonky2's circuits, and write key files for verifiers
 ///
-/// The backend grove keeps no keys. What is taken away is built again when it is needed.
+/// The backend grove keeps no keys. A removed key is built again when it is needed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -33,14 +33,14 @@ pub(crate) struct Args {
 enum Keys {
     /// Print the keys in the directory, the largest first
     List(Dir),
-    /// Take keys away, the oldest first, until those that are left fit a size
+    /// Remove keys, the oldest first, until the others fit a size
     Prune {
         #[command(flatten)]
         dir: Dir,
         /// What the keys may take together, like 300MiB or 2G; 0 takes all away
         #[arg(long, value_name = "SIZE", value_parser = parse_most)]
         max_size: u64,
-        /// Only say what would be taken away
+        /// Only say what would be removed
         #[arg(long)]
         dry_run: bool,
     },

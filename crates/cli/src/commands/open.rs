@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Position of the slot
     #[arg(value_name = "INDEX")]
     index: u64,
-    /// Open it as it was at this epoch; the current one if left out
+    /// Open it as it was at this epoch [default: the current one]
     #[arg(long, value_name = "EPOCH")]
     epoch: Option<u64>,
     /// Write the opening to this file, for verify --proof

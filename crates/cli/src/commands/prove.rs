@@ -17,10 +17,11 @@ use crate::args::{ProvingArgs, StoreArgs, formats, parse_profile, parse_scheme};
 use crate::exit::Mistake;
 use crate::files::{Fill, Out};
 use crate::progress::Proofs;
+use crate::proof_tree::SHOWN;
 use crate::report::Report;
 use crate::{files, leader, results};
 
-/// Prove a batch of rows: define it if it is new, make the proofs that are missing, and go on where an earlier run stopped
+/// Prove a batch of rows: define it if it is new, and make the missing proofs, also those that an earlier run did not finish
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -31,15 +32,15 @@ pub(crate) struct Args {
     /// Positions of the rows of a new batch: a list like 0,5,9-20, or a file of such lists
     #[arg(long, value_name = "LIST|FILE")]
     indices: Option<String>,
-    /// Security profile: grove-100 or grove-128 of grove, proven, johnson or paper of plonky2; of a new batch grove-100, or proven
-    /// with --backend plonky2, if left out
+    /// Security profile: grove-100 or grove-128 of grove, proven, johnson or paper of plonky2 [default: that of the batch; for a
+    /// new batch grove-100, with --backend plonky2 proven]
     #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
     profile: Option<Profile>,
-    /// Proof system: grove, plonky2, or native for tests; of a new batch that of --profile, or grove, if left out
+    /// Proof system: grove, plonky2, or native for tests [default: that of the batch or of --profile, otherwise grove]
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
-    /// Scheme: evergrove1, or reckle-paper to compare with, whose verifier has to allow it; of a new batch evergrove1 if left
-    /// out
+    /// Scheme: evergrove1, or reckle-paper for comparisons, which verifiers must allow [default: that of the batch; for a new
+    /// batch evergrove1]
     #[arg(long, value_name = "NAME", value_parser = parse_scheme)]
     scheme: Option<Scheme>,
     /// Write the proof to this file
@@ -48,9 +49,12 @@ pub(crate) struct Args {
     /// Write the rows of the batch with their positions to this file, for verify --leaves
     #[arg(long, value_name = "FILE")]
     leaves_out: Option<PathBuf>,
-    /// Format of --leaves-out; found from its extension if left out. A file whose name ends in .gz is compressed
+    /// Format of --leaves-out [default: by its extension]. A file whose name ends in .gz is compressed
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     output_format: Option<Format>,
+    /// Show the proofs as a tree while they are made; without a terminal, a line for each proof
+    #[arg(long, conflicts_with = "dry_run")]
+    watch: bool,
     #[command(flatten)]
     proving: ProvingArgs,
 }
@@ -97,6 +101,9 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     files::check([&args.out, &args.leaves_out, &args.proving.timings].into_iter().flatten())?;
     if let Some(members) = &members {
         prover.define(&args.batch, members, &choice)?;
+    }
+    if args.watch {
+        progress.watch(prover.tree(&args.batch, SHOWN)?.nodes);
     }
     let start = Instant::now();
     let batch = prover.prove(&args.batch)?;

@@ -7,7 +7,7 @@ use super::Terminal;
 use crate::args::StoreArgs;
 use crate::report::{Report, size};
 
-/// Take away old epochs, and proofs that no batch needs
+/// Remove old epochs, and proofs that no batch needs
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// Number of epochs to keep, the current one included
     #[arg(long, value_name = "N", default_value_t = 1)]
     keep: u64,
-    /// Only say what would be taken away
+    /// Only say what would be removed
     #[arg(long)]
     dry_run: bool,
 }

@@ -47,19 +47,19 @@ pub(crate) struct Args {
     /// Answer from the rows of the store at once, without a proof
     #[arg(long, group = "mode", conflicts_with = "verify")]
     unproven: bool,
-    /// Prove the answer; so it is without any of these flags
+    /// Prove the answer, as without any of these flags
     #[arg(long, group = "mode", conflicts_with = "verify")]
     prove: bool,
-    /// Over the rows of this batch; over all rows of the table if left out
+    /// Over the rows of this batch [default: over all rows of the table]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["indices", "verify"])]
     batch: Option<String>,
     /// Over the rows at these positions: a list like 0,5,9-20, or a file of such lists
     #[arg(long, value_name = "LIST|FILE", conflicts_with = "verify")]
     indices: Option<String>,
-    /// Form of the answer alone on stdout: table, csv or jsonl; without it the answer stands in a report
+    /// Print only the answer, in this form: table, csv or jsonl; by default it is part of a report
     #[arg(long, value_name = "FORM", value_enum, conflicts_with_all = ["explain", "verify"])]
     output_format: Option<Form>,
-    /// Name of the batch that holds the answer; made from the query if left out
+    /// Name of the batch that holds the answer [default: made from the query]
     #[arg(long, value_name = "NAME", conflicts_with = "verify")]
     name: Option<String>,
     /// By circuits of a small fixed family, whose keys every verifier pins

@@ -16,8 +16,8 @@ use crate::report::{Report, count, seconds, size};
 
 /// Make a store of a backup
 ///
-/// The store is made beside its place and put there in one step, after every checksum of the backup was right, the store was found to have
-/// the commitment that the backup names, and its roots, rows and nodes were computed again.
+/// Builds the store next to its place, and moves it there in one step after these checks: the checksums of the backup are right,
+/// the store has the commitment that the backup names, and its roots, rows and nodes are equal when computed again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The backup, - for stdin
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Read the whole backup and check it, and write nothing
     #[arg(long, conflicts_with = "store")]
     verify_only: bool,
-    /// Put the store in place without computing roots, rows and nodes again: sooner, or as it was where it was damaged before
+    /// Do not compute roots, rows and nodes again: faster, and possible for a store that was damaged before its backup
     #[arg(long, conflicts_with = "verify_only")]
     unchecked: bool,
 }

@@ -39,9 +39,9 @@ const TOKEN_FILE_BYTES: u64 = 1 << 16;
 
 /// Take changes over HTTP, commit them as epochs, and keep every batch proven
 ///
-/// Changes come as JSON lines and are answered when their epoch is committed; proofs and events go out. The description of
-/// all paths is at /openapi.json. SIGTERM or ctrl-c: ends what was taken, then stops; a second one keeps the epoch and leaves
-/// its proofs to the next start. While --drain lasts, the second one ends it, and a third one leaves the proofs.
+/// The service takes changes as JSON lines, answers when their epoch is committed, and serves proofs and events. /openapi.json
+/// describes all paths. On SIGTERM or ctrl-c it finishes the accepted changes and their proofs, then stops. A second signal
+/// leaves the proofs to the next start. During --drain, the second signal ends the drain, and a third one leaves the proofs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -49,30 +49,30 @@ pub(crate) struct Args {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7070")]
     listen: SocketAddr,
-    /// Address for /healthz, /readyz and /metrics alone, which callers of --listen cannot hold up; port 0 takes a free one
+    /// Separate address for /healthz, /readyz and /metrics, which callers of --listen cannot block; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
-    /// File of the tokens that callers show, one a line: `read TOKEN` may ask, `backup TOKEN` may back up too, `write TOKEN` or a token alone
-    /// may make changes too. A name for --access-log may follow them. A changed file holds within seconds [default: $EVERGROVE_SERVE_TOKEN
-    /// holds one]
+    /// File of tokens, one a line: `read TOKEN` may read, `backup TOKEN` may also back up, `write TOKEN` or a token alone may also
+    /// make changes. A name for --access-log may follow. A changed file takes effect within seconds [default: the token in
+    /// $EVERGROVE_SERVE_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Let everyone in who reaches the address, which has to be one of this machine alone
+    /// Let in everyone who reaches the address, which must be one of this machine alone
     #[arg(long, conflicts_with = "token_file")]
     no_token: bool,
-    /// File of the service's certificate in PEM format, and of those that vouch for it: --listen then speaks TLS. A changed file holds within
-    /// seconds
+    /// File of the service's certificate in PEM format, followed by its chain: --listen then speaks TLS. A changed file
+    /// takes effect within seconds
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// File of the certificate's private key in PEM format
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// File that gets a line of JSON for each request to --listen, or - for stdout: when, who, what, and the epoch of its changes. A file that
-    /// was moved away is made again
+    /// File for a line of JSON about each request to --listen, or - for stdout: when, who, what, and the epoch of its changes. If the
+    /// file is moved away, it is created again
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
-    /// Let callers without a token read commitments, proofs and how far these are, but neither rows nor positions. Which bucket a change is
-    /// in can be seen, and proofs are not zero-knowledge: a proof may leak parts of its rows
+    /// Let callers without a token read commitments, progress, and proofs without cells, but not rows or positions. They can see which
+    /// bucket a change is in, and proofs are not zero-knowledge: a proof may leak parts of its rows
     #[arg(long, conflicts_with = "no_token")]
     public_read: bool,
     /// Requests with changes that may wait for the next epoch; further ones are answered 429
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     /// Greatest size of a request
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     max_body: u64,
-    /// Connections at a time, with 64 streams of events at most among them; further ones wait
+    /// Connections at a time, at most 64 of them streams of events; further ones wait
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_connections: u16,
     /// Milliseconds that an epoch waits for further requests
@@ -93,20 +93,20 @@ pub(crate) struct Args {
     /// Height above which --grow does not make the vector higher: positions from 2^H on are refused
     #[arg(long, value_name = "H", default_value_t = 32, requires = "grow", value_parser = clap::value_parser!(u8).range(1..=40))]
     max_height: u8,
-    /// Epochs to keep: older ones are pruned when there are twice as many; all if left out
+    /// Epochs to keep: older ones are pruned when there are twice as many [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
-    /// Seconds between the signal to stop and the stop, in which /readyz answers 503 and everything else is answered as before: a load balancer
-    /// sends no more callers
+    /// Seconds between the signal to stop and the stop. Meanwhile /readyz answers 503, so that a load balancer sends no more callers, and
+    /// all other paths answer as before
     #[arg(long, value_name = "S", default_value_t = 0)]
     drain: u64,
-    /// Seconds for which a service that stops goes on with the proofs of its last epoch
+    /// Seconds for which a stopping service continues with the proofs of its last epoch
     #[arg(long, value_name = "S", default_value_t = 30)]
     grace: u64,
     /// How much is logged
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Info)]
     log: Level,
-    /// Threads to use; all cores if left out
+    /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Memory that proofs may take, like 4GiB or 512M
@@ -123,14 +123,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", requires = "objects", help_heading = "Workers")]
     engine: Option<String>,
     #[cfg(feature = "queue")]
-    /// Where proofs and payloads lie that leader and workers share
+    /// Store of the proofs and payloads that leader and workers share
     #[arg(long, value_name = "URL", requires = "engine", help_heading = "Workers")]
     objects: Option<String>,
     #[cfg(feature = "queue")]
     #[command(flatten, next_help_heading = "Workers")]
     workers: QueueArgs,
     #[cfg(feature = "queue")]
-    /// Seconds without a proof begun or ended after which epochs are committed without theirs, and status, events and metrics say so
+    /// Seconds without a started or finished proof, after which epochs are committed without proofs; status, events and metrics then
+    /// say so
     #[arg(long, value_name = "S", default_value_t = 120, requires = "engine", help_heading = "Workers", value_parser = clap::value_parser!(u64).range(1..))]
     stall: u64,
 }

@@ -17,9 +17,9 @@ use crate::progress::{Counter, Proofs};
 use crate::report::{Report, count, seconds, size};
 use crate::{files, leader, results};
 
-/// Change rows and batches, all in one epoch, and refresh the proofs that this touches
+/// Change rows and batches in one epoch, and refresh the affected proofs
 ///
-/// Without changes, finishes what an interrupted update has left.
+/// Without changes, finishes an interrupted update.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Let these positions leave a batch
     #[arg(long, value_name = "NAME:LIST")]
     remove: Vec<String>,
-    /// Double the vector as often as new positions need it; every proof's top is then made anew
+    /// Double the vector as often as new positions need it; the top of every batch is then proven again
     #[arg(long)]
     grow: bool,
     /// Commit the changes and leave the proofs stale, for a later update or prove

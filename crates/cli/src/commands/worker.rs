@@ -30,15 +30,15 @@ pub(crate) struct Args {
     /// The Redis server of the queue: redis://HOST:PORT, or rediss:// for TLS
     #[arg(long, value_name = "URL")]
     redis: String,
-    /// Where proofs and payloads lie: file:///DIR, s3://BUCKET/PREFIX, gs:// or az://, with credentials from the environment
+    /// Store of the proofs and payloads: file:///DIR, s3://BUCKET/PREFIX, gs:// or az://, with credentials from the environment
     #[arg(long, value_name = "URL")]
     objects: String,
     #[command(flatten)]
     queue: QueueArgs,
-    /// Proofs to make at a time. With at least as many as threads, each has a thread of its own; else they share all
+    /// Proofs to make at a time. With at least as many as threads, each has a thread of its own; otherwise they share all
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
-    /// Threads to use; all cores if left out
+    /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Directory in which proving keys are kept from run to run [default: $EVERGROVE_KEYS, or evergrove/keys in the

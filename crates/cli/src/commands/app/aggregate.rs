@@ -34,19 +34,19 @@ pub(crate) struct Args {
     /// shape, and verifiers build them or take a key file
     #[arg(long)]
     pinned: bool,
-    /// The groups of a query with GROUP BY, DISTINCT or LIKE, one JSON object a line; found in the rows if left out. Groups that are missing are an error
+    /// The groups of a query with GROUP BY, DISTINCT or LIKE, one JSON object a line [default: those found in the rows]. Missing groups are an error
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     /// Write the groups to this file, for verify-aggregate
     #[arg(long, value_name = "FILE")]
     groups_out: Option<PathBuf>,
-    /// Over the rows of this batch; over all rows of the table if left out
+    /// Over the rows of this batch [default: over all rows of the table]
     #[arg(long, value_name = "NAME", conflicts_with = "indices")]
     batch: Option<String>,
     /// Over the rows at these positions: a list like 0,5,9-20, or a file of such lists
     #[arg(long, value_name = "LIST|FILE")]
     indices: Option<String>,
-    /// Name of the batch that holds the answer; made from the query if left out
+    /// Name of the batch that holds the answer [default: made from the query]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }

@@ -20,7 +20,7 @@ use crate::report::Report;
 
 /// Verify the proof of an application's output, without a store
 ///
-/// The parameters and the schema have to come from a source that is trusted: the verifier builds the circuits of the application and
+/// Take the parameters and the schema from a source that you trust: the verifier builds the circuits of the application and
 /// takes no key from the prover.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     rows: RowsArgs,
 }
 
-/// The rows that the output has to be over.
+/// The rows that the output must be about.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Over {

@@ -19,7 +19,7 @@ use crate::report::Report;
 
 /// Verify the proof of an answer to a query, without a store
 ///
-/// The query and the schema have to come from a source that is trusted: the verifier builds the circuits of the query and
+/// Take the query and the schema from a source that you trust: the verifier builds the circuits of the query and
 /// takes no key from the prover. Accepted is an answer over all rows of the table, or with --leaves or --digest over those of a
 /// batch.
 #[derive(Debug, clap::Args)]

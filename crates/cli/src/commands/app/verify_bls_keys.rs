@@ -16,7 +16,7 @@ use crate::report::Report;
 
 /// Verify a signature of some keys of a table, without a store: a light client
 ///
-/// Accepted is a signature of the message under the sum of the keys of at least --threshold different rows of the table. The commitment has to
+/// Accepted is a signature of the message under the sum of the keys of at least --threshold different rows of the table. The commitment must
 /// come from a source that is trusted to have checked every key.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

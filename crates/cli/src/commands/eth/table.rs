@@ -29,7 +29,7 @@ const BATCH: &str = "slots";
 /// Make a table of a contract's slots, and prove that its rows are those of the claims
 ///
 /// A store is created. Row i is the i-th slot in the order of claims: its number (slot), and its value as units x 10^DECIMALS + rest, so that queries add and compare units. The batch holds
-/// all rows. Prove a query over the rows with app aggregate --batch: verify-table accepts the answer together with the proof of the claims. A claim about the account itself is left out.
+/// all rows. Prove a query over the rows with app aggregate --batch: verify-table accepts the answer together with the proof of the claims. A claim about the account itself is not a row.
 #[derive(Debug, clap::Args)]
 pub(super) struct Table {
     /// The claims (JSON, as prove writes them to --claims-out)
@@ -58,7 +58,7 @@ pub(super) struct Table {
 /// Verify the answer to a query about a contract's slots: the proof of the claims, the table, the answer
 ///
 /// The proofs must fit each other: the claims that are proven under the block's state root are those of the table's rows, and the answer is over exactly these rows. Slots that are not
-/// listed are not counted: that there are no others is not shown. Without --sql the proof is that of the batch.
+/// listed are not counted, and nothing shows that there are no others. Without --sql the proof is that of the batch.
 #[derive(Debug, clap::Args)]
 pub(super) struct VerifyTable {
     /// The proof of the claims, as prove or update has written it

@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     costs: Option<PathBuf>,
 }
 
-/// Run every combination of the axes in a file, in parallel; what a run before has finished is taken over
+/// Run every combination of the axes in a file, in parallel; the results of an earlier run are kept
 #[derive(Debug, clap::Args)]
 pub(crate) struct SweepArgs {
     /// TOML file with a machine, its parameters and axes
@@ -42,7 +42,7 @@ pub(crate) struct SweepArgs {
     /// Directory of the results: results.csv, results.parquet, manifest.json, and runs/ with every run
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Threads to use; all cores if left out
+    /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// TOML table of costs that replaces entries of the built-in one

@@ -44,7 +44,7 @@ fn parse_item(text: &str) -> Result<Choice, String> {
     Item::named(text).map(Choice::One).ok_or_else(|| format!("choose all or one of {}", names()))
 }
 
-/// The published costs, with the entries of a file instead of the built-in ones.
+/// The published costs, where entries of a file replace the built-in ones.
 pub(super) fn costs(file: Option<&PathBuf>) -> Result<Costs> {
     let mut costs = Costs::published();
     if let Some(path) = file {

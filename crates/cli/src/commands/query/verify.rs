@@ -37,7 +37,7 @@ pub(super) struct Verifying {
     /// Use the schema in the file of the answer if it has this digest, which status shows
     #[arg(long, value_name = "HEX", requires = "verify", help_heading = "Verifying")]
     schema_digest: Option<Digest>,
-    /// Accept an answer over the rows in the file, which whoever made it has chosen, and not over all rows of the table
+    /// Accept an answer over the rows in the file, which the author of the file has chosen, instead of over all rows of the table
     #[arg(long, requires = "verify", help_heading = "Verifying")]
     over_batch: bool,
     /// Accept proofs of this profile too: johnson or paper. Repeat for both
