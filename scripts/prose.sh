@@ -31,7 +31,7 @@ END
 
 files=("$@")
 if [ ${#files[@]} = 0 ]; then
-    mapfile -t files < <(printf '%s\n' ARCHITECTURE.md CONTRIBUTING.md README.md SECURITY.md && find docs -name '*.md' -not -path 'docs/book/*' | sort)
+    mapfile -t files < <(printf '%s\n' ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md && find docs -name '*.md' -not -path 'docs/book/*' | sort)
 fi
 
 # A phrase may begin at the end of a line, so the last words of the previous line are put before each line.
