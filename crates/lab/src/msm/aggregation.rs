@@ -100,7 +100,8 @@ impl<P: Clone> Graph<P> {
         }
         result
     }
-    /// The sum of (i + 1) values[i] by a running sum from the top. Returns it and the plain sum. `values` is not empty.
+    /// The sum of (i + 1) `values[i]` by a running sum from the top. Returns it and the plain sum. `values` is not
+    /// empty.
     fn weighted(&mut self, values: &[Value]) -> (Value, Value) {
         let Some((first, rest)) = values.split_last() else { unreachable!("there is a value") };
         // The running sums are the longer chain. They are added first, so they go first when two additions are ready.
@@ -124,7 +125,7 @@ impl<P: Clone> Graph<P> {
         }
         merged
     }
-    /// The sum of (i + 1) buckets[i], by `segments` running sums side by side.
+    /// The sum of (i + 1) `buckets[i]`, by `segments` running sums side by side.
     pub(super) fn buckets(&mut self, buckets: &[Value], segments: usize) -> Value {
         let segments = segments.min(buckets.len().next_power_of_two() / 2).max(1);
         let len = buckets.len() / segments;
@@ -150,7 +151,7 @@ impl<P: Clone> Graph<P> {
         }
         totals[0]
     }
-    /// The sum of 2^(offset of window j) sums[j], by Horner's rule.
+    /// The sum of 2^(offset of window j) `sums[j]`, by Horner's rule.
     pub(super) fn windows(&mut self, sums: &[Value], windows: &[u32]) -> Value {
         let mut rest = sums.iter().zip(windows).rev();
         let Some((mut total, _)) = rest.next().map(|(v, w)| (*v, *w)) else { unreachable!("there is a window") };
