@@ -1,8 +1,10 @@
-//! The functions of C, which `include/evergrove.h` declares. Each takes handles and lengths. None unwinds.
+//! The functions of C that `include/evergrove.h` declares. Each takes handles and lengths, and none unwinds.
 //!
-//! **Safety.** Every function has the same conditions:
-//! - A pointer to bytes is null or points to as many bytes as the length says. Nobody writes to these bytes during the call.
-//! - A handle is null, or [`evg_request_new`] or [`evg_request_finish`] returned it. One thread at a time uses it. It is not used after the function that frees it.
+//! **Safety.** All functions have the same conditions:
+//! - A pointer to bytes is null, or points to as many bytes as the length says. Nobody writes to these bytes during the
+//!   call.
+//! - A handle is null, or [`evg_request_new`] or [`evg_request_finish`] returned it. Only one thread at a time uses it.
+//!   Nobody uses it after the function that frees it.
 //! - A null handle has no effect.
 
 use alloc::boxed::Box;
@@ -18,33 +20,33 @@ use crate::rows::Format;
 /// Bytes of a digest.
 const DIGEST: usize = 32;
 
-/// The bytes at a pointer; none at null.
+/// The bytes at a pointer, or none if it is null.
 ///
 /// # Safety
-/// That of the module.
+/// The conditions of the module.
 unsafe fn bytes<'a>(at: *const u8, len: usize) -> &'a [u8] {
     if at.is_null() || len == 0 {
         return &[];
     }
-    // SAFETY: the caller has so many bytes there, and nobody writes to them.
+    // SAFETY: the caller has `len` bytes at `at`, and nobody writes to them.
     unsafe { core::slice::from_raw_parts(at, len) }
 }
 
-/// The digest at a pointer, `None` at null.
+/// The digest at a pointer, or `None` if it is null.
 ///
 /// # Safety
-/// That of the module.
+/// The conditions of the module.
 unsafe fn digest<'a>(at: *const u8) -> Option<&'a [u8; DIGEST]> {
-    // SAFETY: the caller has 32 bytes there.
+    // SAFETY: the caller has 32 bytes at `at`.
     unsafe { bytes(at, DIGEST) }.try_into().ok()
 }
 
 /// The request of a handle.
 ///
 /// # Safety
-/// That of the module.
+/// The conditions of the module.
 unsafe fn request<'a>(handle: *mut Request) -> Option<&'a mut Request> {
-    // SAFETY: a handle is null or a request that this thread alone uses.
+    // SAFETY: a handle is null or a request that only this thread uses.
     unsafe { handle.as_mut() }
 }
 
@@ -73,7 +75,7 @@ pub extern "C" fn evg_alloc(len: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_free(at: *mut u8, len: usize) {
     if !at.is_null() {
-        // SAFETY: a boxed slice of so many bytes was made of it.
+        // SAFETY: `at` came from a boxed slice of `len` bytes.
         drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(at, len)) });
     }
 }
@@ -91,7 +93,7 @@ pub unsafe extern "C" fn evg_request_new(
     commitment: *const u8,
     commitment_len: usize,
 ) -> *mut Request {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     let (file, commitment) = unsafe { (bytes(file, file_len), bytes(commitment, commitment_len)) };
     Box::into_raw(Box::new(Request::new(Vec::from(file), commitment)))
 }
@@ -111,7 +113,7 @@ pub unsafe extern "C" fn evg_request_rows(
     schema: *const u8,
     schema_len: usize,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     let (request, text, given) = unsafe { (request(handle), bytes(text, text_len), bytes(schema, schema_len)) };
     let Some(request) = request else { return };
     match format {
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn evg_request_rows(
 /// That of the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_request_allow_profile(handle: *mut Request, name: *const u8, name_len: usize) {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     if let (Some(request), name) = unsafe { (request(handle), bytes(name, name_len)) } {
         request.allow_profile(name);
     }
@@ -151,14 +153,14 @@ pub unsafe extern "C" fn evg_request_application(
     count: usize,
     output_len: usize,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     let (request, name, parameters) = unsafe { (request(handle), bytes(name, name_len), digest(parameters)) };
     let Some(request) = request else { return };
     match parameters {
         _ if inputs.is_null() && count > 0 => request.refuse(Code::Usage, "missing inputs of the application"),
         None => request.refuse(Code::Usage, "missing digest of the application's parameters"),
         Some(parameters) => {
-            // SAFETY: the caller has so many integers there.
+            // SAFETY: the caller has `count` integers at `inputs`.
             let inputs: Vec<u64> = (0..count).map(|i| unsafe { inputs.add(i).read_unaligned() }).collect();
             request.application(name, parameters, Some(&inputs), output_len);
         }
@@ -178,7 +180,7 @@ pub unsafe extern "C" fn evg_request_words(
     parameters: *const u8,
     output_len: usize,
 ) {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     match unsafe { (request(handle), bytes(name, name_len), digest(parameters)) } {
         (None, ..) => {}
         (Some(request), _, None) => request.refuse(Code::Usage, "missing digest of the application's parameters"),
@@ -193,7 +195,7 @@ pub unsafe extern "C" fn evg_request_words(
 /// That of the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_request_key_digest(handle: *mut Request, key: *const u8) {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     match unsafe { (request(handle), digest(key)) } {
         (Some(request), Some(key)) => request.key_digest(key),
         (Some(request), None) => request.refuse(Code::Usage, "missing digest of the key"),
@@ -207,7 +209,7 @@ pub unsafe extern "C" fn evg_request_key_digest(handle: *mut Request, key: *cons
 /// That of the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_request_check(handle: *mut Request) -> u32 {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     unsafe { request(handle) }.map_or(1, |request| next(request.check()))
 }
 
@@ -217,7 +219,7 @@ pub unsafe extern "C" fn evg_request_check(handle: *mut Request) -> u32 {
 /// That of the module.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_request_key(handle: *mut Request, at: *const u8, len: usize) -> u32 {
-    // SAFETY: passed on.
+    // SAFETY: the caller meets the conditions of the module.
     let (request, piece) = unsafe { (request(handle), bytes(at, len)) };
     request.map_or(1, |request| next(request.key(piece)))
 }
@@ -231,7 +233,7 @@ pub unsafe extern "C" fn evg_request_finish(handle: *mut Request) -> *mut Verdic
     if handle.is_null() {
         return ptr::null_mut();
     }
-    // SAFETY: `evg_request_new` made it of a box, and the caller does not use it again.
+    // SAFETY: `evg_request_new` made the handle from a box, and the caller does not use it again.
     let request = unsafe { Box::from_raw(handle) };
     Box::into_raw(Box::new(request.finish()))
 }
@@ -253,7 +255,7 @@ pub unsafe extern "C" fn evg_verdict_code(verdict: *const Verdict) -> u32 {
 /// That of the module; `len` is null or can be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_verdict_sentence(verdict: *const Verdict, len: *mut usize) -> *const u8 {
-    // SAFETY: a handle is null or a verdict; `len` is passed on.
+    // SAFETY: a handle is null or a verdict. The caller meets the condition of `text` for `len`.
     unsafe { text(verdict.as_ref().map(Verdict::sentence), len) }
 }
 
@@ -264,14 +266,14 @@ pub unsafe extern "C" fn evg_verdict_sentence(verdict: *const Verdict, len: *mut
 /// That of the module; `len` is null or can be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_verdict_json(verdict: *const Verdict, len: *mut usize) -> *const u8 {
-    // SAFETY: a handle is null or a verdict; `len` is passed on.
+    // SAFETY: a handle is null or a verdict. The caller meets the condition of `text` for `len`.
     unsafe { text(verdict.as_ref().map(Verdict::json), len) }
 }
 
 /// # Safety
 /// `len` is null or can be written to.
 unsafe fn text(text: Option<&str>, len: *mut usize) -> *const u8 {
-    // SAFETY: the caller says so.
+    // SAFETY: `len` is null or can be written to.
     if let Some(len) = unsafe { len.as_mut() } {
         *len = text.map_or(0, str::len);
     }
@@ -285,7 +287,7 @@ unsafe fn text(text: Option<&str>, len: *mut usize) -> *const u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evg_verdict_free(verdict: *mut Verdict) {
     if !verdict.is_null() {
-        // SAFETY: `evg_request_finish` made it of a box, and the caller does not use it again.
+        // SAFETY: `evg_request_finish` made the handle from a box, and the caller does not use it again.
         drop(unsafe { Box::from_raw(verdict) });
     }
 }

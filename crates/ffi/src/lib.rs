@@ -1,13 +1,13 @@
 //! The verifier for programs in other languages: a C library and a WebAssembly module.
 //!
-//! **What.** [`Request`] asks whether a file shows something, and takes text and bytes alone; [`c`] has its methods as functions of C. The answer is
-//! a [`Verdict`](request::Verdict): a code, sentences, and JSON.
+//! **What.** [`Request`] asks whether a file proves something, and takes only text and bytes; [`c`] has its methods as
+//! functions of C. The answer is a [`Verdict`](request::Verdict): a code, sentences, and JSON.
 //!
-//! **When.** To check a proof from another language. `include/evergrove.h` is the C header. The WebAssembly module exports the same functions and imports
-//! none; `web/verifier` wraps the module for TypeScript.
+//! **When.** To check a proof from another language. `include/evergrove.h` is the C header. The WebAssembly module
+//! exports the same functions and has no imports; `web/verifier` wraps it for TypeScript.
 //!
-//! **Neighbours.** `evergrove-verifier` decides everything; here bytes become its types. This is the one crate beside the primitives with unsafe code: every
-//! block is in [`c`].
+//! **Neighbours.** `evergrove-verifier` makes all decisions; this crate converts bytes to its types. Besides the
+//! primitives, this is the only library crate with unsafe code: every block is in [`c`].
 
 #![cfg_attr(target_family = "wasm", no_std)]
 

@@ -1,4 +1,4 @@
-//! A request that is put together from text and bytes, and its verdict.
+//! A request, built from text and bytes, and its verdict.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -37,7 +37,7 @@ enum State {
     Refused(Refused),
 }
 
-/// A code other than `accepted`, and a sentence.
+/// The code and the sentence of a rejection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     code: Code,
@@ -50,12 +50,12 @@ impl From<Failure> for Refused {
     }
 }
 
-/// What is to follow.
+/// What the request needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The bytes of the key file.
     Key,
-    /// Nothing: [`Request::finish`] has the verdict.
+    /// Nothing: [`Request::finish`] returns the verdict.
     Verdict,
 }
 
@@ -68,7 +68,8 @@ pub struct Verdict {
 }
 
 impl Request {
-    /// Whether `file` shows something about the table of this commitment, `evergrove1:HEIGHT:ROOT`.
+    /// Asks whether `file` proves something about the table of `commitment`, a text of the form
+    /// `evergrove1:HEIGHT:ROOT`.
     pub fn new(file: Vec<u8>, commitment: &[u8]) -> Self {
         let mut request = Self {
             file,
@@ -95,7 +96,8 @@ impl Request {
         }
     }
 
-    /// Whether the question may still change. A change after [`Request::check`] is an error: the check did not take it into account.
+    /// Whether the question may still change. A change after [`Request::check`] is an error, because the check ignored
+    /// it.
     fn open(&mut self, what: &str) -> bool {
         let open = matches!(self.state, State::Open);
         if !open {
@@ -104,7 +106,8 @@ impl Request {
         open
     }
 
-    /// Whether the proof is about exactly these rows. The schema is TOML; without one each row is four elements.
+    /// Asks whether the proof is about exactly these rows. The schema is TOML. Without one, a row is four field
+    /// elements.
     pub fn rows(&mut self, format: Format, text: &[u8], schema: Option<&[u8]>) {
         if !self.open("rows") {
             return;
@@ -121,7 +124,7 @@ impl Request {
         }
     }
 
-    /// Accepts proofs of this profile too.
+    /// Also accepts proofs of this profile.
     pub fn allow_profile(&mut self, name: &[u8]) {
         if !self.open("a profile") {
             return;
@@ -132,8 +135,9 @@ impl Request {
         }
     }
 
-    /// Accepts outputs of this application: name, digest of the parameters, inputs of the circuits, elements of the output. Without inputs the output is
-    /// words, as that of digest translation. The digest of the key is to be given, too.
+    /// Also accepts outputs of this application, given by its name, the digest of its parameters, the inputs of its
+    /// circuits and the number of elements of its output. Without inputs the output is words of four elements, as in
+    /// digest translation. Also call [`Request::key_digest`].
     pub fn application(&mut self, name: &[u8], parameters: &[u8; 32], inputs: Option<&[u64]>, output_len: usize) {
         if !self.open("an application") {
             return;
@@ -156,7 +160,7 @@ impl Request {
         self.application = Some(Application { id, inputs, output_len, key: Digest::ZERO });
     }
 
-    /// The trusted digest of the key file, in place of the pinned one.
+    /// Sets the trusted digest of the key file, which replaces the pinned one.
     pub fn key_digest(&mut self, digest: &[u8; 32]) {
         if !self.open("the digest of the key") {
             return;
@@ -167,7 +171,7 @@ impl Request {
         }
     }
 
-    /// Compares all that needs no key.
+    /// Checks everything that needs no key.
     pub fn check(&mut self) -> Next {
         if let (State::Open, Some(commitment)) = (&self.state, &self.commitment) {
             let application =
@@ -191,7 +195,7 @@ impl Request {
                 Ok(Outcome::Verdict(verdict)) => State::Accepted(Box::new(verdict)),
                 Err(e) => State::Refused(e.into()),
             };
-            // What the proof is made of is in the check.
+            // The check holds the parts of the proof.
             self.file = Vec::new();
         }
         match self.state {
@@ -200,7 +204,7 @@ impl Request {
         }
     }
 
-    /// The next bytes of the key file.
+    /// Takes the next bytes of the key file.
     pub fn key(&mut self, bytes: &[u8]) -> Next {
         if let State::Key(check) = &mut self.state
             && let Err(e) = check.key(bytes)
@@ -242,17 +246,18 @@ impl Verdict {
     pub fn code(&self) -> Code {
         self.code
     }
-    /// A sentence.
+    /// The sentence.
     pub fn sentence(&self) -> &str {
         &self.sentence
     }
-    /// All of it.
+    /// The whole verdict as a JSON object.
     pub fn json(&self) -> &str {
         &self.json
     }
 }
 
-/// The first and the last line of an error with an excerpt of the text between them: where it is, and what it is.
+/// Shortens an error with an excerpt of the text to its first line, which says where, and its last line, which says
+/// what.
 fn one_line(error: &str) -> String {
     let mut lines = error.lines().map(str::trim_end).filter(|line| !line.is_empty());
     match (lines.next(), lines.next_back()) {
@@ -273,7 +278,7 @@ fn policy(policy: &Policy) -> String {
     text
 }
 
-/// A verdict as JSON. What is `None` is left out.
+/// A verdict as JSON, without the fields that are `None`.
 #[derive(Default, Serialize)]
 struct Json {
     accepted: bool,
@@ -316,7 +321,7 @@ struct Json {
     bits: Option<Bits>,
     #[serde(skip_serializing_if = "Option::is_none")]
     application: Option<String>,
-    /// As text: numbers of 64 bits are no numbers of every reader of JSON.
+    /// As text, because not every JSON reader keeps 64-bit numbers exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<Vec<String>>,
 }
@@ -334,7 +339,7 @@ impl Json {
     }
 }
 
-/// A number with one decimal. Floating-point output would be a tenth of the module of WebAssembly.
+/// A number with one decimal. Formatting floats would take a tenth of the WebAssembly module.
 fn tenths(bits: f64) -> Box<RawValue> {
     let tenths = (bits * 10.0 + 0.5) as u32;
     RawValue::from_string(format!("{}.{}", tenths / 10, tenths % 10)).expect("a number")

@@ -1,4 +1,4 @@
-//! Rows as text, and the leaves that they are.
+//! Rows as text, and their leaves.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -14,19 +14,19 @@ use evergrove_verifier::schema::json::{self, RecordError};
 use evergrove_verifier::schema::{Cell, Column, ColumnType, Excerpt, Row, Schema};
 use evergrove_verifier::tree::Value;
 
-/// The form of a text of rows.
+/// The format of a text of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A header, then a line for each row.
+    /// A header line, then one line per row.
     Csv,
-    /// A JSON object in each line.
+    /// One JSON object per line.
     Jsonl,
 }
 
-/// The text is not a list of rows of the schema. [`Display`](fmt::Display) is one sentence, which names the line.
+/// The text is not a list of rows of the schema. [`Display`](fmt::Display) prints one sentence with the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsError {
-    /// The number of the line on which the record begins, or of that with the quote at fault, from 1.
+    /// The line, counted from 1, where the record begins, or where the invalid quote is.
     pub line: u64,
     what: String,
 }
@@ -34,7 +34,7 @@ pub struct RowsError {
 impl fmt::Display for RowsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: ", self.line)?;
-        // Text from outside stays within the sentence.
+        // Control characters of foreign text must not break the sentence.
         self.what
             .chars()
             .try_for_each(|c| if c.is_control() { write!(f, "{}", c.escape_default()) } else { write!(f, "{c}") })
@@ -43,17 +43,17 @@ impl fmt::Display for RowsError {
 
 impl core::error::Error for RowsError {}
 
-/// The leaves of rows, in the order of positions. The field [`Schema::index_name`], `index` by default, is the position of a row. Its other fields are the
-/// columns of the schema, in any order; in raw mode they are e0 to e3.
+/// The leaves of rows, sorted by position. The field [`Schema::index_name`], `index` by default, is the position of a
+/// row. Its other fields are the columns of the schema in any order; in raw mode these are e0 to e3.
 ///
 /// # Errors
-/// [`RowsError`]: the text does not have this form; a column is missing, unknown or duplicate; a cell does not fit its column; a position is duplicate or
-/// beyond any tree.
+/// [`RowsError`] if the text does not have this format; if a column is missing, unknown or duplicate; if a cell does
+/// not fit its column; or if a position is duplicate or beyond every tree.
 pub fn leaves(schema: &Schema, format: Format, text: &[u8]) -> Result<Vec<(u64, Value)>, RowsError> {
     let mut leaves = read(format, text, Rows::new(schema))?;
     leaves.sort_unstable_by_key(|(index, _)| *index);
     let Some(pair) = leaves.windows(2).find(|pair| pair[0].0 == pair[1].0) else { return Ok(leaves) };
-    // Lines are not kept: the text is read again, up to the second row of this position.
+    // Leaves do not keep their lines, so read the text again, up to the second row with this position.
     let repeated = pair[0].0;
     let what = format!("duplicate position {repeated}");
     drop(leaves);
@@ -69,22 +69,22 @@ fn read(format: Format, text: &[u8], mut rows: Rows<'_>) -> Result<Vec<(u64, Val
     Ok(rows.leaves)
 }
 
-/// The beginning of a text from outside, in quotes.
+/// The beginning of a foreign text, in quotes.
 fn excerpt(text: &[u8]) -> String {
     format!("{}", Excerpt::new(text))
 }
 
 struct Rows<'a> {
     schema: &'a Schema,
-    /// The schema's, or four of elements in raw mode.
+    /// The columns of the schema; in raw mode, four of field elements.
     columns: Vec<Column>,
     index: String,
-    /// Of the row in the making.
+    /// Cells of the current row.
     cells: Vec<Option<Cell>>,
     texts: Vec<Option<Vec<u8>>>,
     position: Option<u64>,
     leaves: Vec<(u64, Value)>,
-    /// A position that is an error when it comes the second time, and whether it has come.
+    /// A position whose second row is an error, and whether the first was read.
     repeated: Option<(u64, bool)>,
 }
 
@@ -182,7 +182,7 @@ fn jsonl(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
         }
         let at = |what| RowsError { line: number, what };
         json::record(line, &mut |name, field| rows.take(name, field)).map_err(|e| match e {
-            // The parser has seen this line alone.
+            // The parser sees only this line, so its line number is always 1.
             RecordError::Malformed(what) => at(what.replace(" at line 1 column ", " at column ")),
             RecordError::Refused(what) => at(what),
         })?;
@@ -217,7 +217,7 @@ fn csv(text: &[u8], rows: &mut Rows<'_>) -> Result<(), RowsError> {
     Ok(())
 }
 
-/// Reads the next record of a text; false at its end.
+/// Reads the next record of a text. Returns false at the end.
 fn next(reader: &mut CsvReader, left: &mut &[u8]) -> Result<bool, RowsError> {
     let read = match left.is_empty() {
         true => reader.finish(),

@@ -1,5 +1,5 @@
-//! One processing element for all the levels of a tree above a stream: the MTU's DFS accumulator and the Poseidon engine's
-//! branch hasher.
+//! One processing element (PE) that computes all levels of a tree above a stream of nodes: the MTU's DFS accumulator
+//! and the Poseidon engine's branch hasher.
 //!
 //! ```text
 //!  stream ---> [level 0] --+
@@ -8,9 +8,10 @@
 //!              [level h] --+      <-------------------+ a result, usable the cycle after it leaves
 //! ```
 //!
-//! Nodes wait in a queue for each level. In each cycle the policy picks a level whose queue has two nodes, or as many as a
-//! node has children, and they enter the pipeline. A node of the stream is usable in the cycle in which it arrives, a result in
-//! the cycle after it has left: the timing of the MTU paper's Table 2, which [`Policy::Ruler`] reproduces.
+//! Each level has a queue of waiting nodes. In each cycle the policy picks a level whose queue has at least as many
+//! nodes as a node has children, and these nodes enter the pipeline. A node of the stream is usable in the cycle in
+//! which it arrives; a result is usable in the cycle after it leaves. This is the timing of the MTU paper's Table 2,
+//! which [`Policy::Ruler`] reproduces.
 
 use std::collections::VecDeque;
 
@@ -18,25 +19,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Activity, Pipeline, Stall};
 
-/// Which level's pair is computed when several are ready.
+/// The choice among levels that are ready in the same cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Cycle c belongs to level ctz(c), whether or not its pair is ready: what the MTU paper's Tables 2 and 3 show.
+    /// Cycle c belongs to level ctz(c), even if that level is not ready: the schedule of the MTU paper's Tables 2 and
+    /// 3.
     Ruler,
-    /// As the ruler; a cycle whose owner is not ready goes to the deepest level that is. The default: it never idles while a
-    /// pair is ready, and levels keep at most four nodes.
+    /// Like the ruler, but a cycle whose owner is not ready goes to the ready level nearest the root. The default: the
+    /// PE never idles while a level is ready, and no level holds more than four nodes.
     #[serde(rename = "ruler+steal")]
     RulerSteal,
-    /// The stream first, then the level nearest the root: how section 4.1 of the MTU paper has it, with a stream that never
-    /// waits.
+    /// The stream first, then the level nearest the root: section 4.1 of the MTU paper, for a stream that never waits.
     StreamFirst,
-    /// The level nearest the root, before the stream: the Poseidon engine's priority encoder.
+    /// The level nearest the root; the stream comes last. The Poseidon engine's priority encoder.
     Deepest,
-    /// The level nearest the leaves.
+    /// The level nearest the leaves, which is the stream if it is ready.
     Shallowest,
-    /// Strict depth first: the one operation that postorder has next, whether or not it is ready. What a processing element
-    /// does that is fed in that order (Table 1 of the MTU paper: an initiation interval above 1).
+    /// Strict depth first: the PE waits for the next operation in postorder until that one is ready. It models a PE
+    /// that is fed in postorder (Table 1 of the MTU paper: an initiation interval above 1).
     InOrder,
 }
 
@@ -55,8 +56,8 @@ impl Policy {
             Self::InOrder => "in-order",
         }
     }
-    /// The level to serve, of those in `ready` (bit l: level l), in a slot that belongs to level `owner`; in order, level
-    /// `next` is.
+    /// Picks a level from `ready`, a mask with bit l for level l. The cycle belongs to level `owner`; `next` is the
+    /// level of the next operation in postorder.
     #[inline(always)]
     fn pick(self, ready: u64, owner: u32, next: u32) -> Option<u32> {
         if ready == 0 {
@@ -75,24 +76,25 @@ impl Policy {
     }
 }
 
-/// The first node of a group that was issued, or a node that left: its level above the stream's and its number.
+/// Level above the stream, and number in that level: of a node that left, or of the first node of a group that was
+/// issued.
 pub type Place = (u32, u64);
 
-/// What happened in a cycle.
+/// The events of one cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step<T> {
     /// The first node of the group that entered the pipeline.
     pub issued: Option<Place>,
-    /// The node that left it.
+    /// The node that left the pipeline.
     pub output: Option<(Place, T)>,
 }
 
-/// The accumulator. `T` is a node: `()` when only time counts. A node has `ARITY` children.
+/// The accumulator. `T` is the type of a node: `()` for timing only. A node has `ARITY` children.
 #[derive(Clone, Debug)]
 pub struct Accumulator<T, const ARITY: usize = 2> {
     policy: Policy,
     height: u32,
-    /// Subtracted from the cycle before the slot's owner is found.
+    /// The first cycle of the ruler: its cycle c belongs to level ctz(c - `phase`).
     phase: u64,
     levels: Vec<VecDeque<T>>,
     /// Bit l: level l has a group.
@@ -100,17 +102,17 @@ pub struct Accumulator<T, const ARITY: usize = 2> {
     issued: Vec<u64>,
     peaks: Vec<usize>,
     pipe: Pipeline<(Place, T)>,
-    /// A result of this cycle, usable in the next.
+    /// The result of this cycle, usable in the next one, with its level.
     late: Option<(u32, T)>,
-    /// In order: the level of the next operation.
+    /// For [`Policy::InOrder`]: the level of the next operation.
     next: u32,
-    /// Statistics.
+    /// Busy and stalled cycles.
     pub activity: Activity,
 }
 
 impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
-    /// For ARITY^`height` nodes of the stream, with a pipeline of so many stages and an initiation interval; the ruler starts at
-    /// cycle `phase`.
+    /// An accumulator for ARITY^`height` nodes of the stream. Its pipeline has `latency` stages and the initiation
+    /// interval `interval`; the ruler starts at cycle `phase`.
     pub fn new(policy: Policy, height: u32, latency: u64, interval: u64, phase: u64) -> Self {
         let levels = height as usize + 1;
         Self {
@@ -127,7 +129,7 @@ impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
             activity: Activity::default(),
         }
     }
-    /// A node of the stream, before [`Accumulator::step`] of the same cycle.
+    /// Adds a node of the stream. Call it before [`Accumulator::step`] of the same cycle.
     #[inline(always)]
     pub fn arrive(&mut self, node: T) {
         self.enter(0, node);
@@ -147,7 +149,7 @@ impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
     pub fn waiting(&self) -> usize {
         self.levels[0].len()
     }
-    /// One cycle. `combine(level, children)` is the node of level `level` + 1 over nodes of level `level`.
+    /// Runs one cycle. `combine(level, children)` computes the node of level `level` + 1 from its children.
     #[inline(always)]
     pub fn step(&mut self, cycle: u64, combine: impl FnOnce(u32, &[T; ARITY]) -> T) -> Step<T> {
         let output = self.pipe.pop(cycle);
@@ -175,7 +177,7 @@ impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
         }
         Step { issued, output }
     }
-    /// Why nothing is issued now.
+    /// The reason why nothing is issued in this cycle.
     fn reason(&self) -> Stall {
         if self.policy == Policy::InOrder && self.next > 0 {
             Stall::Hazard
@@ -187,14 +189,14 @@ impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
             Stall::Input
         }
     }
-    /// The end of a cycle: a result becomes usable.
+    /// Ends a cycle: its result becomes usable.
     #[inline(always)]
     pub fn commit(&mut self) {
         if let Some((level, node)) = self.late.take() {
             self.enter(level, node);
         }
     }
-    /// The first cycle after `cycle` in which something happens here, without new nodes.
+    /// The first cycle after `cycle` in which something happens if no node arrives.
     #[inline]
     pub fn next_event(&self, cycle: u64) -> Option<u64> {
         let issue = self.pipe.free_at().max(cycle + 1);
@@ -207,15 +209,15 @@ impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
         }
         Some(exit.map_or(issue, |c| c.min(issue)))
     }
-    /// Counts cycles that were skipped.
+    /// Counts `cycles` skipped cycles as stalls.
     pub fn skip(&mut self, cycles: u64) {
         self.activity.stall(self.reason(), cycles);
     }
-    /// The root, once it is there.
+    /// The root, if it is finished.
     pub fn root(&self) -> Option<&T> {
         self.levels[self.height as usize].front()
     }
-    /// Nodes that have reached the top: one, or those of a cap.
+    /// Nodes that have reached the top level: at most one, or the size of a cap.
     pub fn finished(&self) -> usize {
         self.levels[self.height as usize].len()
     }
@@ -223,7 +225,7 @@ impl<T: Clone, const ARITY: usize> Accumulator<T, ARITY> {
     pub fn top(&self) -> impl Iterator<Item = &T> {
         self.levels[self.height as usize].iter()
     }
-    /// The most nodes that waited in a level, for each level; the root's own last.
+    /// The most nodes that waited in each level, from the stream up to the top level.
     pub fn peaks(&self) -> &[usize] {
         &self.peaks
     }

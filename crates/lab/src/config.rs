@@ -1,4 +1,4 @@
-//! Machines in files: one design, or a sweep over many.
+//! Configuration files of the machines: one design, or a sweep over many.
 //!
 //! ```toml
 //! machine = "mtu"
@@ -12,7 +12,7 @@
 //! bandwidth_gb_s = [64, 1024]
 //! ```
 //!
-//! Fields that are left out have the values of `Params::default()` of the machine; a field that does not exist is an error.
+//! A missing field has its value in the machine's `Params::default()`; an unknown field is an error.
 
 use std::collections::BTreeMap;
 
@@ -39,60 +39,62 @@ pub enum Machine {
     Msm,
 }
 
-/// A file: a design, and the axes of a sweep.
+/// A configuration file: a design, and the axes of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// Which machine.
+    /// The machine.
     pub machine: Machine,
     /// Its parameters.
     #[serde(default)]
     pub params: Table,
-    /// Values of parameters; a sweep runs every combination.
+    /// Values of parameters. A sweep runs every combination.
     #[serde(default)]
     pub axes: BTreeMap<String, Vec<Value>>,
-    /// Where the design is published, for people.
+    /// Where the design is published. Models ignore it.
     #[serde(default)]
     pub source: String,
 }
 
-/// The most runs of a sweep.
+/// Most runs of a sweep.
 const MAX_RUNS: usize = 100_000;
 
 /// One design.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Design {
-    /// Which machine.
+    /// The machine.
     pub machine: Machine,
-    /// All of its parameters, the defaults filled in.
+    /// All parameters, including defaults.
     pub params: Table,
 }
 
-/// A column of a result.
+/// A cell of a result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// A number; the unit is in the column's name.
+    /// A number. The column's name ends in the unit.
     Number(f64),
     /// A name.
     Text(String),
 }
 
-/// The result of a run: columns in the order in which people want to read them.
+/// The result of a run, with its columns in reading order.
 pub type Row = Vec<(String, Cell)>;
 
 impl File {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it is no TOML, or has a key that does not belong there.
+    /// If the text is not TOML, or has an unknown key.
     pub fn parse(text: &str) -> Result<Self, LabError> {
         toml::from_str(text).map_err(|e| field("file", e.message(), "a machine, its params and axes"))
     }
-    /// The designs: one, or every combination of the axes, the last axis running fastest.
+    /// The designs of the file: one, or every combination of the axes. Axes are in the order of their names, and the
+    /// last one changes fastest.
     ///
     /// # Errors
-    /// If a parameter is unknown, of another type or out of its range, an axis is empty, or there are too many.
+    /// If a parameter is unknown, has another type or is out of range, if an axis is empty, or if there are more than
+    /// 100,000 runs.
     pub fn designs(&self) -> Result<Vec<Design>, LabError> {
         let mut tables = vec![self.params.clone()];
         for (name, values) in &self.axes {
@@ -124,10 +126,10 @@ fn filled<P: Serialize>(params: &P) -> Result<Table, LabError> {
 }
 
 impl Design {
-    /// A design from some parameters, the others being the machine's defaults.
+    /// A design with these parameters; the others have the machine's defaults.
     ///
     /// # Errors
-    /// If a parameter is unknown, of another type or out of its range.
+    /// If a parameter is unknown, has another type or is out of range.
     pub fn new(machine: Machine, params: Table) -> Result<Self, LabError> {
         let params = match machine {
             Machine::Mtu => {
@@ -148,15 +150,15 @@ impl Design {
         };
         Ok(Self { machine, params })
     }
-    /// What tells results apart: a digest of the machine, all parameters, the costs and the version of the models.
+    /// Identifies a result: a digest of the machine, all parameters, the costs and the version of the models.
     pub fn id(&self, costs: &Costs) -> String {
         let text = format!("{}\n{:?}\n{}\n{}", env!("CARGO_PKG_VERSION"), self.machine, self.params, costs.id());
         sha3_256(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
-    /// The first operations of a run: Chrome's trace format, or a value change dump.
+    /// Runs the model and records its first `events` operations.
     ///
     /// # Errors
-    /// If the model refuses, or the machine is a Poseidon engine on several leaf boards.
+    /// If the model refuses the design, or the machine is a Poseidon engine with several leaf boards.
     pub fn trace(&self, events: usize) -> Result<crate::engine::trace::Trace, LabError> {
         match self.machine {
             Machine::Mtu => Ok(mtu::trace(&read(&self.params)?, events)?.1),
@@ -164,10 +166,10 @@ impl Design {
             Machine::Msm => Ok(msm::trace(&read(&self.params)?, events)?.1),
         }
     }
-    /// Runs the model on random data, beside the kernels.
+    /// Runs the model on random data and compares its results with the kernels'.
     ///
     /// # Errors
-    /// If the work is too large to be computed here, or the design is for timing only.
+    /// If the workload is too large to compute here, or the design is for timing only.
     pub fn check(&self) -> Result<Check, LabError> {
         match self.machine {
             Machine::Mtu => data::mtu(&read(&self.params)?),
@@ -178,7 +180,7 @@ impl Design {
     /// Runs the model.
     ///
     /// # Errors
-    /// If the model refuses, or the cost table lacks an entry.
+    /// If the model refuses the design, or the cost table lacks an entry.
     pub fn run(&self, costs: &Costs) -> Result<Row, LabError> {
         let mut row: Row = vec![("id".into(), Cell::Text(self.id(costs)))];
         let machine = format!("{:?}", self.machine).to_lowercase();
@@ -214,7 +216,7 @@ impl Design {
                 number(&mut row, "deepest_queue_digests", r.queues.iter().copied().max().unwrap_or(0) as f64);
                 number(&mut row, "leaf_latency_us", p.seconds(1) * r.leaf_latency.mean * 1e6);
                 number(&mut row, "dsp_slices", poseidon::resources::dsps(&p) as f64);
-                // Measured on boards, what is idle included.
+                // Power as measured on the boards: it includes idle parts.
                 spend(&mut row, &poseidon::resources::power(costs, &p)?, r.seconds, 1.0);
                 activities(&mut row, &r.activities);
             }
@@ -248,8 +250,8 @@ fn number(row: &mut Row, name: &str, value: f64) {
     row.push((name.to_owned(), Cell::Number(value)));
 }
 
-/// Totals, and what they are made of. The energy is that of the share of the time in which the machine's elements are busy. A
-/// machine whose area nobody has published has none.
+/// Adds the totals and parts of a cost. Energy is power times `seconds` times `busy`, the share of the time in which
+/// the elements are busy. A machine without a published area gets no column for it.
 fn spend(row: &mut Row, cost: &Breakdown, seconds: f64, busy: f64) {
     if cost.area_mm2() > 0.0 {
         number(row, "area_mm2", cost.area_mm2());
@@ -301,7 +303,7 @@ mod tests {
         costs.overlay(Costs::parse(dearer).expect("a table"));
         ids.extend(designs.iter().map(|d| d.id(&costs)));
         assert_eq!(ids.len(), 12);
-        // Defaults that are written out make the same design.
+        // Writing out the defaults gives the same design.
         let same = "machine = 'mtu'\n[params]\nlog_size = 8\npes = 2\nbandwidth_gb_s = 64\nfrequency_mhz = 1000";
         assert_eq!(File::parse(same).expect("a file").designs().expect("designs")[0], designs[0]);
         let row = designs[0].run(&Costs::published()).expect("a run");

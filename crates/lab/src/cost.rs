@@ -1,6 +1,6 @@
 //! Areas, powers and factors, each with its unit, process node and source.
 //!
-//! The table is `data/costs.toml`, part of the crate; a caller can lay another over it.
+//! The crate's table is `data/costs.toml`. A caller can replace entries by those of another table.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::error::field;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The number.
+    /// The value, in `unit`.
     pub value: f64,
-    /// Its unit.
+    /// The unit.
     pub unit: String,
-    /// The process node, and what else it holds for.
+    /// The process node and other conditions.
     pub node: String,
-    /// Where it is from.
+    /// The source.
     pub source: String,
 }
 
@@ -36,17 +36,17 @@ pub struct Costs {
 const VERSION: u32 = 1;
 
 impl Costs {
-    /// The table of the crate.
+    /// The crate's own table.
     ///
     /// # Panics
     /// Never: a test reads the table.
     pub fn published() -> Self {
         Self::parse(include_str!("../data/costs.toml")).expect("the crate's own table is well formed")
     }
-    /// A table in TOML.
+    /// Parses a table in TOML.
     ///
     /// # Errors
-    /// If the text is no table of this version, or a value is not finite.
+    /// If the text is not a table of this version, or a value is not finite.
     pub fn parse(text: &str) -> Result<Self, LabError> {
         let costs: Self = toml::from_str(text).map_err(|e| field("costs", e.message(), "a table of costs"))?;
         if costs.version != VERSION {
@@ -57,47 +57,47 @@ impl Costs {
             None => Ok(costs),
         }
     }
-    /// Replaces entries by those of another table, and adds what is new.
+    /// Replaces or adds the entries of another table.
     pub fn overlay(&mut self, other: Self) {
         self.entries.extend(other.entries);
     }
-    /// The entry of this name.
+    /// The entry with this name.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the table lacks the entry.
     pub fn entry(&self, name: &'static str) -> Result<&Entry, LabError> {
         self.entries.get(name).ok_or_else(|| field("costs", format_args!("no {name}"), "a table with this entry"))
     }
-    /// The value of this name.
+    /// The value of an entry.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the table lacks the entry.
     pub fn get(&self, name: &'static str) -> Result<f64, LabError> {
         self.entry(name).map(|e| e.value)
     }
-    /// What tells tables apart: a digest of all entries.
+    /// Identifies a table: a digest of all entries.
     pub fn id(&self) -> String {
         let text = self.entries.iter().map(|(name, e)| format!("{name} {e:?}\n"));
         sha3_256(text.collect::<String>().as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
-    /// All entries by name.
+    /// All entries, sorted by name.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.entries.iter().map(|(name, entry)| (name.as_str(), entry))
     }
 }
 
-/// A part's share of an area and a power.
+/// Area and power of one part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// Its name.
+    /// The part.
     pub name: String,
-    /// mm2.
+    /// Area in mm2.
     pub area_mm2: f64,
-    /// W.
+    /// Power in W.
     pub power_w: f64,
 }
 
-/// The parts of a design. Totals are never given without them.
+/// The parts of a design. Reports show them beside every total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Breakdown {
     /// The parts.
@@ -105,18 +105,18 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// Adds a part, or to the part of this name.
+    /// Adds to the part with this name, or adds a new part.
     pub fn add(&mut self, name: &str, area_mm2: f64, power_w: f64) {
         match self.parts.iter_mut().find(|p| p.name == name) {
             Some(part) => (part.area_mm2, part.power_w) = (part.area_mm2 + area_mm2, part.power_w + power_w),
             None => self.parts.push(Part { name: name.to_owned(), area_mm2, power_w }),
         }
     }
-    /// mm2.
+    /// Total area in mm2.
     pub fn area_mm2(&self) -> f64 {
         self.parts.iter().map(|p| p.area_mm2).sum()
     }
-    /// W.
+    /// Total power in W.
     pub fn power_w(&self) -> f64 {
         self.parts.iter().map(|p| p.power_w).sum()
     }

@@ -1,6 +1,6 @@
-//! The tree unit's workloads on this CPU: our kernels, and the textbook algorithms that the paper's baseline stands on.
+//! The tree unit's workloads on this CPU: our kernels, and the textbook algorithms that the MTU paper's baseline uses.
 //!
-//! Nothing here reads a clock of its own: [`Baseline::measure`] takes the caller's.
+//! This module does not read a clock: [`Baseline::measure`] takes the caller's.
 
 use std::hint::black_box;
 
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::mtu::Workload;
 
-/// Which code runs.
+/// The code to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     /// `evergrove-kernels`.
     Kernels,
-    /// A fresh vector for each level and one element at a time, as in HyperPlonk's library; SHA3 one hash at a time.
+    /// A new vector for each level, one element at a time, as in HyperPlonk's library; SHA3 one hash at a time.
     Textbook,
 }
 
@@ -50,10 +50,10 @@ pub struct Workbench {
 const ROW: usize = 64;
 
 impl Workbench {
-    /// For 2^`log_size` leaves, at most 2^26.
+    /// Inputs for 2^`log_size` leaves, at most 2^26.
     ///
     /// # Panics
-    /// If there are more.
+    /// If `log_size` is more than 26.
     pub fn new(log_size: u32) -> Self {
         assert!(log_size <= 26, "a tree of 2^{log_size} leaves");
         let n = 1_usize << log_size;
@@ -75,8 +75,8 @@ impl Workbench {
             shape,
         }
     }
-    /// Computes a workload on the rayon pool that the call runs in. Returns a word of the result, which is the same for both
-    /// codes.
+    /// Computes a workload on the rayon pool of the caller. Returns one word of the result; both codes return the same
+    /// word.
     pub fn run(&mut self, workload: Workload, code: Code) -> u64 {
         let word = |x: Fr| x.0.0[0];
         match (workload, code) {
@@ -126,38 +126,39 @@ fn root(level: &[[u8; 32]]) -> u64 {
     last.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Measured seconds of a workload, at one and at two threads.
+/// Seconds of one workload with one and with two threads.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What was computed.
+    /// The workload.
     pub workload: Workload,
-    /// By which code.
+    /// The code.
     pub code: Code,
     /// Seconds with one thread.
     pub one: f64,
-    /// Seconds with two, if they were there.
+    /// Seconds with two threads, if the machine has two cores.
     pub two: Option<f64>,
 }
 
-/// All measurements of a machine, at one size.
+/// All measurements of one machine, for one size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// log2 of the leaves.
     pub log_size: u32,
-    /// What was measured, and on what.
+    /// The measured machine and method, in one sentence.
     pub conditions: String,
     /// The measurements.
     pub rows: Vec<Measured>,
 }
 
-/// Runs of which the least time counts: others only add what else the machine does.
+/// Runs of each measurement. The least time counts, because other work on the machine can only add time.
 const RUNS: u32 = 3;
 
 impl Baseline {
-    /// Times the workloads of the figures with one thread, and with two if there are `cores` enough. `clock` reads seconds.
+    /// Times the workloads of the figures with one thread, and with two if `cores` is at least two. `clock` returns
+    /// seconds.
     ///
     /// # Errors
-    /// If threads can not be started.
+    /// If a thread pool cannot start.
     pub fn measure(log_size: u32, cores: usize, clock: impl Fn() -> f64) -> Result<Self, rayon::ThreadPoolBuildError> {
         let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pools: Vec<rayon::ThreadPool> = (1..=cores.clamp(1, 2)).map(pool).collect::<Result<_, _>>()?;
@@ -182,7 +183,7 @@ impl Baseline {
         );
         Ok(Self { log_size, conditions, rows })
     }
-    /// Seconds with so many threads: measured for one and two, by Amdahl's law through the two beyond.
+    /// Seconds with `threads` threads: measured for one and two, by Amdahl's law from these two for more.
     pub fn seconds(&self, workload: Workload, code: Code, threads: u32) -> Option<f64> {
         let row = self.rows.iter().find(|r| r.workload == workload && r.code == code)?;
         let two = row.two.unwrap_or(row.one);
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_baseline_has_the_clocks_times() {
-        // A clock that goes on by a second at each look: every run takes one.
+        // Each call advances the clock by one second, so every run takes one second.
         let ticks = std::cell::Cell::new(0.0);
         let clock = || ticks.replace(ticks.get() + 1.0);
         let baseline = Baseline::measure(6, 1, clock).expect("threads");

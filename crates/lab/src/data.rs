@@ -1,4 +1,4 @@
-//! A design on random data, beside the kernels on the same: the machine's results, and its cycles, in both modes.
+//! Runs a design on random data and compares its results with the kernels', and its cycles with those of timing only.
 
 use ark_bls12_377::{Fr as Scalar377, G1Affine, G1Projective};
 use ark_bls12_381::Fr;
@@ -19,21 +19,21 @@ use crate::msm::{self, Group};
 use crate::mtu::{self, Expanding, Reducing, Workload};
 use crate::poseidon::{self, Convention, Matrix, transform};
 
-/// What the two computed.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// Results that were compared: nodes, leaves, the cap's digests, or the sum.
+    /// Compared results: nodes, leaves, digests of the cap, or the sum.
     pub results: u64,
-    /// Those that are equal.
+    /// Results that are equal.
     pub equal: u64,
-    /// Cycles on data.
+    /// Cycles of the run on data.
     pub cycles: u64,
-    /// Cycles of timing alone.
+    /// Cycles of the run for timing only.
     pub timing_cycles: u64,
 }
 
 impl Check {
-    /// Whether all results are those of the kernels, in the cycles of timing alone.
+    /// Whether all results equal the kernels' and the cycles equal those of timing only.
     pub fn holds(&self) -> bool {
         self.results > 0 && self.equal == self.results && self.cycles == self.timing_cycles
     }
@@ -43,18 +43,18 @@ impl Check {
     }
 }
 
-/// Random words that are always the same.
+/// A fixed sequence of pseudorandom words below 2^63.
 fn words() -> impl FnMut() -> u64 {
     let mut words = msm::random_words();
     move || words() >> 1
 }
 
-/// log2 of the leaves or points, and of the words of a matrix, that are computed here.
+/// Limits of a comparison: log2 of the leaves, log2 of the points, and the words of a matrix.
 const MOST_LEAVES: u64 = 20;
 const MOST_POINTS: u64 = 16;
 const MOST_WORDS: u64 = 1 << 26;
 
-/// A tree unit.
+/// Checks a tree unit.
 ///
 /// # Errors
 /// If the model refuses the parameters, or the tree has more than 2^20 leaves.
@@ -82,7 +82,7 @@ pub fn mtu(p: &mtu::Params) -> Result<Check, LabError> {
     }
 }
 
-/// The kernels' plan of a tree, which `check` has bounded.
+/// The kernels' plan of a tree. The caller has checked `log_size`.
 fn plan(tree: Tree, log_size: u32) -> Result<Plan, LabError> {
     Plan::new(tree, log_size, Schedule::HYBRID).map_err(|e| field("log_size", log_size, e))
 }
@@ -106,7 +106,8 @@ fn grow<O: Expand>(p: &mtu::Params, op: &O) -> Result<Check, LabError> {
     Ok(Check::new(&work.leaves, &expected, report.cycles, mtu::run(p)?.cycles))
 }
 
-/// A Poseidon engine with Plonky2's sponge. Behind a transform, both sides extend the trace, each in its own way.
+/// Checks a Poseidon engine with Plonky2's sponge. With a transform in front, engine and kernels each extend the trace
+/// with their own code.
 ///
 /// # Errors
 /// If the model refuses the parameters, the rate is not 8, or the matrix has more than 2^26 words.
@@ -144,7 +145,7 @@ pub fn poseidon(p: &poseidon::Params) -> Result<Check, LabError> {
     Ok(Check::new(&found, &expected, outcome.report.cycles, poseidon::run(p)?.cycles))
 }
 
-/// BLS12-377's points as the multiplier adds them.
+/// The group of BLS12-377 for the multiplier.
 struct Curve;
 
 impl Group for Curve {
@@ -160,10 +161,10 @@ impl Group for Curve {
     }
 }
 
-/// A multiplier on multiples of BLS12-377's generator; the kernels take the same windows.
+/// Checks a multiplier on multiples of BLS12-377's generator. The kernels use the same windows.
 ///
 /// # Errors
-/// If the model refuses the parameters, or counts only what the paper counts, or there are more than 2^16 points.
+/// If the model refuses the parameters or ignores aggregation or hazards, or if there are more than 2^16 points.
 pub fn msm(p: &msm::Params) -> Result<Check, LabError> {
     p.check()?;
     within("log_points", u64::from(p.log_points), 0..=MOST_POINTS)?;
@@ -172,14 +173,14 @@ pub fn msm(p: &msm::Params) -> Result<Check, LabError> {
     }
     let scalars = msm::scalars(p);
     let generator = G1Affine::generator();
-    // Sums of earlier points, so that no order shows.
+    // Each point adds earlier points, which hides any regular order.
     let mut points = vec![generator.into_group()];
     for i in 1..scalars.len() {
         let sum = points[i - 1] + points[i / 3] + generator;
         points.push(sum);
     }
     let affine = G1Projective::normalize_batch(&points);
-    // Points have the order of the scalar field.
+    // The scalars are integers of up to 256 bits; reduction modulo the group order does not change the products.
     let bytes = |s: &msm::Scalar| s.map(u64::to_le_bytes).concat();
     let reduced: Vec<Scalar377> = scalars.iter().map(|s| Scalar377::from_le_bytes_mod_order(&bytes(s))).collect();
     let expected = msm_with(&p.plan(), CheckedPoints::trusted(&affine), &reduced)

@@ -1,10 +1,10 @@
-//! Configurations that no machine has.
+//! Errors of the models.
 
 use std::ops::RangeInclusive;
 
 use crate::engine::EngineError;
 
-/// Why a model did not run.
+/// The reason why a model did not run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
@@ -15,7 +15,7 @@ pub enum LabError {
         field: &'static str,
         /// The value.
         found: String,
-        /// What is allowed.
+        /// The allowed values.
         range: String,
     },
     /// The machine did not finish.
@@ -28,7 +28,7 @@ pub(crate) fn field(field: &'static str, found: impl ToString, range: impl ToStr
     LabError::Field { field, found: found.to_string(), range: range.to_string() }
 }
 
-/// Checks a whole number.
+/// Checks that a whole number is in a range.
 pub(crate) fn within(name: &'static str, found: u64, range: RangeInclusive<u64>) -> Result<(), LabError> {
     if range.contains(&found) {
         return Ok(());
@@ -36,7 +36,7 @@ pub(crate) fn within(name: &'static str, found: u64, range: RangeInclusive<u64>)
     Err(field(name, found, format_args!("a whole number from {} to {}", range.start(), range.end())))
 }
 
-/// Checks a number.
+/// Checks that a number is in a range.
 pub(crate) fn within_f64(name: &'static str, found: f64, range: RangeInclusive<f64>) -> Result<(), LabError> {
     if range.contains(&found) {
         return Ok(());
@@ -44,7 +44,7 @@ pub(crate) fn within_f64(name: &'static str, found: f64, range: RangeInclusive<f
     Err(field(name, found, format_args!("a number from {} to {}", range.start(), range.end())))
 }
 
-/// Checks a power of two.
+/// Checks that a number is a power of two in a range.
 pub(crate) fn power_of_two(name: &'static str, found: u64, range: RangeInclusive<u64>) -> Result<(), LabError> {
     if found.is_power_of_two() && range.contains(&found) {
         return Ok(());

@@ -1,38 +1,38 @@
-//! One processing element for all the levels of a forward tree above a stream of outputs: the MTU's DFS accumulator in the
-//! direction of Build MLE (its paper's Table 3).
+//! One processing element that computes all levels of a forward tree above a stream of outputs: the MTU's DFS
+//! accumulator in the direction of Build MLE (Table 3 of its paper).
 //!
-//! Nodes wait in a queue for each level; a node enters the pipeline and leaves as its two children, usable the cycle after.
-//! Children of level 0 go to the output queue. Queues are bounded: a level is served when the one below has room for two,
-//! counting what the pipeline brings.
+//! Each level has a queue of waiting nodes. A node enters the pipeline and leaves as its two children, which are usable
+//! in the next cycle. The children of level 0 go to the output queue. Queues are bounded: a level is served if the
+//! queue below has room for two nodes, counting the children in the pipeline.
 
 use std::collections::VecDeque;
 
 use crate::accumulator::{Place, Policy};
 use crate::engine::{Activity, Link, Pipeline, Stall};
 
-/// Nodes that a queue has room for beside those that its rate and the pipeline's latency bring.
+/// Places of a queue beyond those for the children that the pipeline holds at the level's rate.
 const ROOM: usize = 4;
 
-/// What happened in a cycle.
+/// The events of one cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The node that entered the pipeline.
     pub issued: Option<Place>,
-    /// The left of the two nodes that left it, by the level of its parent.
+    /// The left one of the two children that left the pipeline, with its parent's level.
     pub output: Option<Place>,
 }
 
-/// The expander. `T` is a node.
+/// The expander. `T` is the type of a node.
 #[derive(Clone, Debug)]
 pub struct Expander<T> {
     policy: Policy,
     phase: u64,
     levels: Vec<VecDeque<T>>,
-    /// Bit l: level l has a node.
+    /// Bit l: level l has a node that waits.
     waits: u64,
-    /// Bit l: there is room below level l for two.
+    /// Bit l: the queue below level l has room for two nodes.
     room: u64,
-    /// Nodes of a level that wait or are in the pipeline.
+    /// Nodes of each level that wait or are in the pipeline.
     held: Vec<usize>,
     issued: Vec<u64>,
     peaks: Vec<usize>,
@@ -42,12 +42,13 @@ pub struct Expander<T> {
     next: u32,
     out: Link<T>,
     out_held: usize,
-    /// Statistics.
+    /// Busy and stalled cycles.
     pub activity: Activity,
 }
 
 impl<T> Expander<T> {
-    /// With `top` levels above level 0, whose nodes are `roots`. The ruler's cycle c belongs to level ctz(c + `phase`).
+    /// An expander with `top` levels above level 0; `roots` are the nodes of the top level. With the ruler, cycle c
+    /// belongs to level ctz(c + `phase`).
     pub fn new(policy: Policy, top: u32, roots: Vec<T>, latency: u64, phase: u64) -> Self {
         let levels = top as usize + 1;
         let mut out = Self {
@@ -73,10 +74,10 @@ impl<T> Expander<T> {
         (0..levels).for_each(|level| out.measure(level));
         out
     }
-    /// Finds whether there is room below a level.
+    /// Updates whether the queue below `level` has room.
     #[inline(always)]
     fn measure(&mut self, level: usize) {
-        // The outputs leave one a cycle, level l one in 2^(l+1) cycles.
+        // One output leaves per cycle; level l emits one node in 2^(l+1) cycles.
         let (held, under_way) = match level.checked_sub(1) {
             None => (self.out_held, 2 * self.latency),
             Some(below) => (self.held[below], self.latency >> below),
@@ -102,7 +103,7 @@ impl<T> Expander<T> {
         };
         level.map(|level| level as usize)
     }
-    /// One cycle. `expand(level, node)` are the children of a node of this level.
+    /// Runs one cycle. `expand(level, node)` computes the children of a node of this level.
     #[inline]
     pub fn step(&mut self, cycle: u64, expand: impl FnOnce(u32, &T) -> [T; 2]) -> Step {
         let leaving = self.pipe.pop(cycle);
@@ -147,7 +148,7 @@ impl<T> Expander<T> {
             Stall::Drained
         }
     }
-    /// The end of a cycle.
+    /// Ends a cycle: the children that left the pipeline become usable.
     #[inline]
     pub fn commit(&mut self) {
         if let Some((level, children)) = self.late.take() {
@@ -178,7 +179,7 @@ impl<T> Expander<T> {
     pub fn waiting(&self) -> usize {
         self.out.len()
     }
-    /// The first cycle after `cycle` in which something happens here, if no output is taken.
+    /// The first cycle after `cycle` in which something happens if no output is taken.
     #[inline]
     pub fn next_event(&self, cycle: u64) -> Option<u64> {
         if self.waits & self.room != 0 {
@@ -186,11 +187,11 @@ impl<T> Expander<T> {
         }
         self.pipe.next_exit().map(|c| c.max(cycle + 1))
     }
-    /// Counts cycles that were skipped.
+    /// Counts `cycles` skipped cycles as stalls.
     pub fn skip(&mut self, cycles: u64) {
         self.activity.stall(self.reason(), cycles);
     }
-    /// The most nodes that waited in a level, for each level.
+    /// The most nodes that waited in each level.
     pub fn peaks(&self) -> &[usize] {
         &self.peaks
     }

@@ -1,6 +1,6 @@
-//! Figures: series of points on logarithmic or linear axes, as SVG, PNG and CSV.
+//! Figures: series of points on logarithmic or linear axes, written as SVG, PNG and CSV.
 //!
-//! The marker tells where a point comes from, so that no figure passes a computed or a published value off as measured.
+//! The marker of a point shows its origin, so a figure cannot present a computed or published value as measured.
 
 use std::fmt;
 use std::fs;
@@ -16,15 +16,15 @@ use plotters_backend::{DrawingBackend, DrawingErrorKind};
 
 use crate::results::quote;
 
-/// Width and height in pixels of the SVG.
+/// Width and height of the SVG in pixels.
 const SIZE: (u32, u32) = (1120, 630);
-/// How many pixels of the PNG one of the SVG is: full HD and more, for a screen.
+/// Pixels of the PNG per pixel of the SVG, for a resolution above full HD.
 const PNG_SCALE: u32 = 2;
-/// Pixels to the right of the plot that hold the legend.
+/// Pixels to the right of the plot, for the legend.
 const LEGEND: u32 = 330;
 /// Radius of a marker in pixels.
 const RADIUS: i32 = 6;
-/// Colours of the series in turn: Okabe and Ito's, which colour-blind readers tell apart.
+/// Colours of the series in order: the palette of Okabe and Ito, which colour-blind readers can tell apart.
 const PALETTE: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -35,35 +35,35 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(90, 90, 90),
 ];
 
-/// Why a figure was not drawn.
+/// The reason why a figure was not drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
-    /// No point.
+    /// The figure has no point.
     #[error("figure {title:?} has no point")]
     Empty {
-        /// The figure.
+        /// The title of the figure.
         title: String,
     },
     /// A value is not finite, or not positive on a logarithmic axis.
     #[error("figure {title:?}: {value} does not fit the axis {axis:?}")]
     Axis {
-        /// The figure.
+        /// The title of the figure.
         title: String,
-        /// The axis.
+        /// The label of the axis.
         axis: String,
         /// The value.
         value: f64,
     },
-    /// The font that comes with the program.
+    /// The embedded font cannot be read.
     #[error("the embedded font cannot be read")]
     Font,
-    /// A file can not be written, or not drawn.
+    /// A file cannot be drawn or written.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
@@ -74,26 +74,26 @@ impl PlotError {
     }
 }
 
-/// What a backend says.
+/// An error of a drawing backend.
 type Drawing<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
 
-/// Where a point comes from, and how it is drawn.
+/// The origin of a point, and its marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// Measured here: a filled circle.
+    /// Measured by this program: a filled circle.
     Measured,
-    /// By a model that was run: a filled circle.
+    /// Computed by a run of a model: a filled circle.
     Modelled,
     /// Computed from measurements: a hatched circle.
     Extrapolated,
-    /// Stated by others: a cross.
+    /// Published by others: a cross.
     Published,
-    /// Follows by arithmetic from what others state: an upright cross.
+    /// Derived by arithmetic from published values: an upright cross.
     Derived,
 }
 
 impl Origin {
-    /// Whether others state it, or what it follows from.
+    /// Whether others published the value, or the values that it follows from.
     fn is_foreign(self) -> bool {
         matches!(self, Self::Published | Self::Derived)
     }
@@ -114,40 +114,40 @@ impl fmt::Display for Origin {
 /// A point of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// On the horizontal axis.
+    /// Position on the horizontal axis.
     pub x: f64,
-    /// On the vertical axis.
+    /// Position on the vertical axis.
     pub y: f64,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
-/// Points of one name and colour.
+/// Points with one name and colour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// In the legend.
+    /// The name in the legend.
     pub name: String,
-    /// In the order of the line through them.
+    /// The points, in the order of the line through them.
     pub points: Vec<Point>,
 }
 
 /// The spacing of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Ticks at multiples of 1, 2 or 5 times a power of ten; begins at 0 where no value is negative.
+    /// Ticks at multiples of 1, 2 or 5 times a power of ten. The axis begins at 0 if no value is negative.
     Linear,
     /// Ticks at powers of two.
     Log2,
-    /// Ticks at powers of ten; also at 2 and 5 times these where there are few.
+    /// Ticks at powers of ten; on a short axis also at 2 and 5 times these.
     Log10,
 }
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Beside the axis, with the unit.
+    /// The label beside the axis, with the unit.
     pub label: String,
-    /// The column of the CSV.
+    /// The name of the CSV column.
     pub column: &'static str,
     /// The spacing.
     pub scale: Scale,
@@ -156,21 +156,22 @@ pub struct Axis {
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Above the plot.
+    /// The title above the plot.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// At most 7 have a colour of their own.
+    /// The series. At most seven have a colour of their own.
     pub series: Vec<Series>,
 }
 
 impl Figure {
-    /// Writes `name.svg`, `name.png` and `name.csv` into `dir`, which is made where it does not exist.
+    /// Writes `name.svg`, `name.png` and `name.csv` into `dir`, which is created if it does not exist. Returns the
+    /// three paths.
     ///
     /// # Errors
-    /// When there is no point, when one is not finite, or not positive on a logarithmic axis, and when a file can not be
+    /// If there is no point, if a value is not finite or is not positive on a logarithmic axis, or if a file cannot be
     /// written.
     pub fn write(&self, dir: &Path, name: &str) -> Result<[PathBuf; 3], PlotError> {
         let [svg, png, csv] = ["svg", "png", "csv"].map(|ending| dir.join(format!("{name}.{ending}")));
@@ -185,7 +186,7 @@ impl Figure {
         Ok([svg, png, csv])
     }
 
-    /// One line a point, after a line of column names.
+    /// A line of column names, then one line per point.
     fn csv(&self) -> String {
         let mut out = format!("series,{},{},origin\n", self.x.column, self.y.column);
         for series in &self.series {
@@ -215,7 +216,7 @@ impl Figure {
         Ok(Coordinate::around(axis.scale, &values))
     }
 
-    /// Draws everything `scale` times as large.
+    /// Draws the figure `scale` times as large.
     fn draw<B: DrawingBackend>(
         &self,
         root: DrawingArea<B, Shift>,
@@ -286,7 +287,7 @@ impl Figure {
     }
 }
 
-/// A point's sign, of the same size whatever the axes.
+/// The marker of a point. Its size does not depend on the axes.
 struct Marker<C> {
     at: C,
     origin: Origin,
@@ -314,7 +315,7 @@ impl<C, B: DrawingBackend> Drawable<B> for Marker<C> {
         let style = ShapeStyle { color: self.color.to_rgba(), filled: true, stroke_width: width * self.scale };
         let (unit, radius) = (self.scale as i32, RADIUS * self.scale as i32);
         for (x, y) in at {
-            // Ends of a line through the centre, or beside it, in the circle: all turned by 45 degrees.
+            // Draws a line between two offsets from the centre.
             let mut line = |from: (i32, i32), to: (i32, i32)| {
                 backend.draw_line((x + from.0, y + from.1), (x + to.0, y + to.1), &style)
             };
@@ -340,19 +341,19 @@ impl<C, B: DrawingBackend> Drawable<B> for Marker<C> {
     }
 }
 
-/// log2 of values that people read without a power: an axis that stays below has plain numbers.
+/// log2 of the greatest end of an axis with plain numbers. A longer axis shows powers of two.
 const PLAIN: f64 = 11.0;
 
-/// One axis, from values to pixels.
+/// An axis that maps values to pixels.
 #[derive(Clone, Debug)]
 struct Coordinate {
     scale: Scale,
-    /// Of the scaled values.
+    /// The range of the scaled values.
     range: Range<f64>,
 }
 
 impl Coordinate {
-    /// The axis that shows all of `values` with some room beside them.
+    /// The axis that shows all `values`, with a margin.
     fn around(scale: Scale, values: &[f64]) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -366,7 +367,7 @@ impl Coordinate {
     }
 }
 
-/// A value as its place on the axis.
+/// The position of a value on an axis.
 fn forth(scale: Scale, value: f64) -> f64 {
     match scale {
         Scale::Linear => value,
@@ -375,7 +376,7 @@ fn forth(scale: Scale, value: f64) -> f64 {
     }
 }
 
-/// The value at a place on the axis.
+/// The value at a position on an axis.
 fn back(scale: Scale, place: f64) -> f64 {
     match scale {
         Scale::Linear => place,
@@ -404,14 +405,14 @@ impl Ranged for Coordinate {
         let Range { start, end } = self.range;
         let most = hint.max_num_points().clamp(2, 12) as f64;
         if self.scale == Scale::Log10 && end - start < 1.8 {
-            // Less than two decades have 2 and 5 between the powers.
+            // An axis of less than about two decades also has ticks at 2 and 5 times the powers.
             let decades = start.floor() as i32..=end.ceil() as i32;
             let ticks = decades.flat_map(|k| [1.0, 2.0, 5.0].map(|m| m * 10_f64.powi(k)));
             return ticks.filter(|v| (start..=end).contains(&v.log10())).collect();
         }
         let step = match self.scale {
             Scale::Linear => round_up((end - start) / most),
-            // Whole powers alone.
+            // Whole powers only.
             Scale::Log2 | Scale::Log10 => ((end - start) / most).ceil().max(1.0),
         };
         let first = (start / step).ceil() as i64;
@@ -460,7 +461,8 @@ mod tests {
             [(4.0, 0.5, Origin::Measured), (64.0, 30.0, Origin::Extrapolated), (4096.0, 16.61, Origin::Published)];
         let [svg, png, csv] = figure(&points).write(&dir, "test").unwrap();
         let text = fs::read_to_string(svg).unwrap();
-        // One filled and one open circle for the points, and one each in the legend, beside the filled one of the name.
+        // One filled and one open circle for the points, the same in the legend of origins, and a filled one for the
+        // name.
         assert_eq!(text.matches("<circle").count(), 5, "{text}");
         for label in ["times", "batch", "seconds", "2^12", "measured", "extrapolated", "published"] {
             assert!(text.contains(label), "{label} is missing");
@@ -499,7 +501,7 @@ mod tests {
         assert_eq!(ticks(Scale::Log10, &[0.5, 2000.0], 20), [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(ticks(Scale::Linear, &[1.0, 9.0], 5), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(ticks(Scale::Log10, &[0.3, 4.0], 20), [0.5, 1.0, 2.0, 5.0]);
-        // A single value has an axis too.
+        // A single value has an axis with one tick.
         assert_eq!(ticks(Scale::Log2, &[8.0], 5), [8.0]);
         assert_eq!(ticks(Scale::Linear, &[0.0], 4), [0.0, 0.5, 1.0]);
     }

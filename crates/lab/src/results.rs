@@ -1,4 +1,4 @@
-//! Results in files: CSV and Parquet with units in the names of columns, a manifest, Pareto fronts.
+//! Files of results: CSV and Parquet with units in column names, a manifest of each run, and Pareto fronts.
 
 use std::fs;
 use std::io;
@@ -18,42 +18,44 @@ use crate::LabError;
 use crate::config::{Cell, Design, Row};
 use crate::cost::Costs;
 
-/// Why results were not written or read.
+/// The reason why results were not written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsError {
-    /// A model refused.
+    /// A model refused a design.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// A file.
+    /// A file cannot be read or written.
     #[error("results: {0}")]
     Io(#[from] io::Error),
-    /// The Parquet writer.
+    /// The Parquet writer failed.
     #[error("results: {0}")]
     Parquet(#[from] ParquetError),
-    /// A file of a run that is no JSON.
+    /// The file of a run is not JSON.
     #[error("results: {path}: {source}: remove the file to run its design again")]
     Run {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// A column that is not there, or holds no numbers.
+    /// A column is missing, or does not hold numbers.
     #[error("no column of numbers is called {name:?}: choose one of {known}")]
     Column {
-        /// The name.
+        /// The requested name.
         name: String,
-        /// The columns.
+        /// The existing columns.
         known: String,
     },
 }
 
-/// Runs designs on the threads of the pool that the call runs in, and keeps each result in `dir/runs/ID.json` with its
-/// manifest: what is there already is not run again. `done` is called after each with the number of finished ones.
+/// Runs designs on the rayon pool of the caller. Stores each result with its manifest in `dir/runs/ID.json`; a design
+/// whose file exists is not run again. After each design, `done` is called with the number of finished designs. At the
+/// end, writes `results.csv`, `results.parquet` and `manifest.json` into `dir`, and returns the rows in the order of
+/// the designs.
 ///
 /// # Errors
-/// The first design that is refused, or a file.
+/// The first design that a model refuses, or the first file that cannot be read or written.
 pub fn sweep(
     designs: &[Design],
     costs: &Costs,
@@ -73,7 +75,7 @@ pub fn sweep(
                 }
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
                     let row = design.run(costs)?;
-                    // A file is there whole or not at all.
+                    // Write to another name and rename, so a file is either complete or missing.
                     let part = path.with_extension("part");
                     fs::write(&part, store(design, &row).to_string())?;
                     fs::rename(&part, &path)?;
@@ -125,12 +127,12 @@ fn get<'a>(row: &'a Row, name: &str) -> Option<&'a Cell> {
     row.iter().find(|(n, _)| n == name).map(|(_, cell)| cell)
 }
 
-/// A cell of a CSV file, between quotes where it needs them.
+/// A cell of a CSV file, in quotes if necessary.
 pub fn quote(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// A line of names and a line for each row.
+/// Rows as CSV: a line of column names, then one line per row.
 pub fn csv(rows: &[Row]) -> String {
     let names = columns(rows);
     let mut out = names.join(",");
@@ -152,7 +154,7 @@ pub fn csv(rows: &[Row]) -> String {
 /// Writes rows as a Parquet file of optional doubles and strings.
 ///
 /// # Errors
-/// If the file can not be written.
+/// If the file cannot be written.
 pub fn parquet(path: &Path, rows: &[Row]) -> Result<(), ResultsError> {
     let names = columns(rows);
     let text = |name: &str| rows.iter().any(|row| matches!(get(row, name), Some(Cell::Text(_))));
@@ -193,7 +195,7 @@ pub fn parquet(path: &Path, rows: &[Row]) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Ends of column names that are units, and how an axis writes them; longer ends first.
+/// Suffixes of column names that are units, and their labels on an axis. Longer suffixes come first.
 const UNITS: [(&str, &str); 16] = [
     ("_mhash_s", "Mhash/s"),
     ("_gbit_s", "Gbit/s"),
@@ -213,7 +215,7 @@ const UNITS: [(&str, &str); 16] = [
     ("_slices", "slices"),
 ];
 
-/// What a column is, and its unit; "" without one.
+/// The name of a column without its unit, and the unit, or "" if it has none.
 fn named(column: &str) -> (String, &'static str) {
     let found = UNITS.into_iter().find_map(|(end, unit)| Some((column.strip_suffix(end)?, unit)));
     let (stem, unit) = found.unwrap_or((column, ""));
@@ -228,7 +230,7 @@ fn named(column: &str) -> (String, &'static str) {
     (stem.split('_').map(word).collect::<Vec<_>>().join(" "), unit)
 }
 
-/// A column's name for an axis: "time (µs)" for `time_us`.
+/// The label of a column on an axis: "time (µs)" for `time_us`.
 pub fn label(column: &str) -> String {
     match named(column) {
         (name, "") => name,
@@ -236,7 +238,7 @@ pub fn label(column: &str) -> String {
     }
 }
 
-/// A column's value for a legend: "bandwidth 64 GB/s" for 64 in `bandwidth_gb_s`.
+/// A value of a column in a legend: "bandwidth 64 GB/s" for 64 in `bandwidth_gb_s`.
 pub fn setting(column: &str, value: &str) -> String {
     let (name, unit) = named(column);
     format!("{name} {value} {unit}").trim_end().to_owned()
@@ -245,7 +247,7 @@ pub fn setting(column: &str, value: &str) -> String {
 /// The numbers of a column.
 ///
 /// # Errors
-/// If a row lacks it, or it holds no numbers.
+/// If a row lacks the column, or a cell is not a number.
 pub fn numbers(rows: &[Row], name: &str) -> Result<Vec<f64>, ResultsError> {
     let number = |row: &Row| match get(row, name) {
         Some(Cell::Number(x)) => Some(*x),
@@ -257,12 +259,14 @@ pub fn numbers(rows: &[Row], name: &str) -> Result<Vec<f64>, ResultsError> {
         .ok_or_else(|| ResultsError::Column { name: name.to_owned(), known: columns(rows).join(", ") })
 }
 
-/// The rows that no other row beats in both columns, both to be small; ascending in the first. Of equal rows the first stays.
+/// Indices of the rows that no other row beats in both columns, where less is better, in ascending order of `x`. Of
+/// equal rows only the first stays.
 ///
-/// A row that is larger in `x` must be smaller in `y` by more than the share `tolerance`: less is noise, or not worth it.
+/// A row with a larger `x` must improve `y` by more than the share `tolerance`; a smaller gain is noise, or not worth
+/// the cost.
 ///
 /// # Errors
-/// If a column is not there, or holds no numbers.
+/// If a column is missing, or does not hold numbers.
 pub fn pareto(rows: &[Row], x: &str, y: &str, tolerance: f64) -> Result<Vec<usize>, ResultsError> {
     let (xs, ys) = (numbers(rows, x)?, numbers(rows, y)?);
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -278,17 +282,18 @@ pub fn pareto(rows: &[Row], x: &str, y: &str, tolerance: f64) -> Result<Vec<usiz
     Ok(order)
 }
 
-/// The parameters that tell the rows of a sweep apart: the columns between `machine` and `cycles` that have several values.
+/// The parameters that vary between the rows of a sweep: the columns between `machine` and `cycles` with several
+/// values.
 pub fn varied(rows: &[Row]) -> Vec<&str> {
     let names = columns(rows).into_iter().skip_while(|name| *name != "machine").skip(1);
     let several = |name: &&str| rows.iter().any(|row| get(row, name) != get(&rows[0], name));
     names.take_while(|name| *name != "cycles").filter(several).collect()
 }
 
-/// Reads back the CSV of a sweep.
+/// Reads the CSV of a sweep.
 ///
 /// # Errors
-/// If the text has no header, or a line has other than its number of cells.
+/// If the text has no header, or a line has another number of cells than the header.
 pub fn read_csv(text: &str) -> Result<Vec<Row>, LabError> {
     let mut lines = text.lines().map(split);
     let names = lines.next().ok_or_else(|| crate::error::field("file", "empty", "the CSV of a sweep"))?;
@@ -307,7 +312,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Row>, LabError> {
         .collect()
 }
 
-/// The cells of a line: commas apart, but for those between quotes.
+/// The cells of a line, separated at commas outside quotes.
 fn split(line: &str) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     let mut chars = line.chars().peekable();
@@ -339,7 +344,7 @@ mod tests {
         let designs = File::parse(text).expect("a file").designs().expect("designs");
         let costs = Costs::published();
         let rows = sweep(&designs, &costs, dir.path(), &|_| {}).expect("a sweep");
-        // What is kept is what comes back, and it is not run again.
+        // Edit one stored result. A second sweep must return it and not run that design again.
         let four = numbers(&rows, "pes").expect("numbers").iter().position(|p| *p == 4.0).expect("a run of 4 PEs");
         let one = dir.path().join("runs").join(format!("{}.json", designs[four].id(&costs)));
         let kept = fs::read_to_string(&one).expect("kept");
@@ -381,7 +386,7 @@ mod tests {
         let row = |(x, y)| vec![("x".to_owned(), Cell::Number(x)), ("y".to_owned(), Cell::Number(y))];
         let rows: Vec<Row> = points.into_iter().map(row).collect();
         assert_eq!(pareto(&rows, "x", "y", 0.0).expect("a front"), [0, 2, 5]);
-        // From 9 to 4 is more than half, from 4 to 1 too.
+        // Each step from 9 to 4 and from 4 to 1 gains more than half.
         assert_eq!(pareto(&rows, "x", "y", 0.5).expect("a front"), [0, 2, 5]);
         assert_eq!(pareto(&rows, "x", "y", 0.6).expect("a front"), [0, 5]);
         assert!(matches!(pareto(&rows, "z", "y", 0.0), Err(ResultsError::Column { .. })));

@@ -1,11 +1,11 @@
-//! Which accelerator would shorten a proof, and by how much: the three machines on the work that a trace of proofs counts.
+//! Which accelerator shortens a proof, and by how much: the three machines on the work of traced proofs.
 //!
-//! A trace (`docs/formats.md`, "Trace of proofs") says for each step of a proof how long it took and how many permutations,
-//! multiplications and bytes it had. A machine takes over some kinds of steps; what it can't do stays. The rest is Amdahl's
-//! arithmetic: the proof takes what stays, and what the machine takes for its steps, one after the other.
+//! A trace (`docs/formats.md`, "Trace of proofs") gives for each step of a proof its time and its numbers of
+//! permutations, multiplications and bytes. A machine takes over some kinds of steps; the others stay. By Amdahl's law,
+//! the proof takes the time of the remaining steps plus the machine's time for its steps, in sequence.
 //!
-//! The Poseidon engine runs on the trees of the trace, one after the other, in their own shapes: small trees pay for its
-//! pipelines. The tree unit's multipliers are counted by products and bytes alone.
+//! The Poseidon engine runs on the trees of the trace, one after another, in their own shapes, so small trees pay for
+//! its pipelines. The time of the tree unit's multipliers follows from the numbers of products and bytes only.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +17,20 @@ use crate::error::field;
 use crate::msm;
 use crate::poseidon::{self, Outputs, formula};
 
-/// The only format that is read, and its version.
+/// The only accepted format, and its version.
 const FORMAT: &str = "evergrove-trace";
 const VERSION: u64 = 1;
 
-/// The work of steps of one kind.
+/// The work of all steps of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
-    /// Seconds that they took.
+    /// Seconds of these steps.
     pub seconds: f64,
-    /// Permutations of Poseidon.
+    /// Poseidon permutations.
     pub hashes: f64,
     /// Products of two field elements.
     pub multiplications: f64,
-    /// Bytes that pass through memory at least.
+    /// Least number of bytes that pass through memory.
     pub bytes: f64,
 }
 
@@ -46,43 +46,44 @@ impl Work {
 /// A Merkle tree of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Tree {
-    /// log2 of its leaves.
+    /// log2 of the number of leaves.
     pub log_rows: u32,
-    /// Words of a leaf.
+    /// Words per leaf.
     pub columns: u32,
 }
 
 /// The proofs of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Proofs {
-    /// How many.
+    /// Number of proofs.
     pub count: usize,
-    /// Seconds of all of them, one after the other.
+    /// Seconds of all proofs in sequence.
     pub seconds: f64,
     /// Steps by kind: `witness`, `lde`, `hashing`, `quotient`, `openings`, `fri`, `grinding`. Hashing within FRI counts as
     /// `hashing`.
     pub kinds: BTreeMap<String, Work>,
-    /// Trees, and how many there are of each shape.
+    /// The number of trees of each shape.
     #[serde(serialize_with = "as_list")]
     pub trees: BTreeMap<Tree, u64>,
-    /// Sums of products of scalars and points, steps of the kind `msm`: log2 of the points, rounded up, and how many there are.
+    /// Sums of products of scalars and points (steps of the kind `msm`): the number of sums for each log2 of the
+    /// points, rounded up.
     pub products: BTreeMap<u32, u64>,
 }
 
-/// Keys of JSON objects are strings, hence a list.
+/// A list, because keys of JSON objects are strings.
 fn as_list<S: serde::Serializer>(trees: &BTreeMap<Tree, u64>, to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(trees.iter().map(|(tree, count)| (tree.log_rows, tree.columns, count)))
 }
 
-/// The tree that is being hashed on a track: its matrix, and the leaves so far.
+/// The unfinished tree of a track: its matrix, and its leaves so far.
 struct Leaves {
     matrix: String,
     rows: u64,
     columns: u64,
 }
 
-/// The trees among the spans of a track, which come in order: the leaves of each coset, then the levels above, whose span has
-/// four columns and as many rows as there are leaves. A layer of FRI has one span.
+/// Finds the trees among the spans of a track, which come in order: the leaves of each coset, then the levels above in
+/// a span with four columns and as many rows as there are leaves. A layer of FRI has a single span.
 fn tree(pending: &mut Option<Leaves>, matrix: &str, rows: u64, columns: u64) -> Option<Tree> {
     let done = |rows: u64, columns: u64| {
         let log_rows = rows.is_power_of_two().then(|| rows.ilog2()).filter(|log| *log > 0)?;
@@ -105,7 +106,8 @@ impl Proofs {
     /// Reads a trace.
     ///
     /// # Errors
-    /// If it is no trace of version 1, a span lacks its times or has others than numbers, or no proof has steps.
+    /// If the text is not a trace of version 1, a span lacks its times or has values other than numbers, or no proof
+    /// has steps.
     pub fn parse(text: &str) -> Result<Self, LabError> {
         let wrong = |found: &str| field("trace", found, format_args!("a trace of proofs: {FORMAT}, version {VERSION}"));
         let json: Value = serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
@@ -151,7 +153,7 @@ impl Proofs {
         }
         Ok(proofs)
     }
-    /// All steps of some kinds.
+    /// The work of all steps of these kinds.
     fn of(&self, kinds: &[&str]) -> Work {
         let mut sum = Work::default();
         for work in kinds.iter().filter_map(|kind| self.kinds.get(*kind)) {
@@ -161,35 +163,35 @@ impl Proofs {
     }
 }
 
-/// What a machine would do for the proofs.
+/// The effect of a machine on the proofs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     /// The machine.
     pub machine: String,
-    /// The kinds of steps that it takes over.
+    /// The kinds of steps that the machine takes over.
     pub kinds: Vec<&'static str>,
-    /// Seconds of these steps without it.
+    /// Seconds of these steps without the machine.
     pub before_s: f64,
-    /// Seconds of these steps with it.
+    /// Seconds of these steps with the machine.
     pub after_s: f64,
-    /// What bounds it: `operations`, `bytes`, `latency` where a machine on trees takes much longer than both, or
-    /// `nothing to do`.
+    /// The bottleneck of the machine: `operations`, `bytes`, `latency` if a machine on trees takes much longer than for
+    /// both, or `nothing to do`.
     pub bound: &'static str,
-    /// Seconds of all proofs with it.
+    /// Seconds of all proofs with the machine.
     pub proofs_s: f64,
-    /// How many times faster the proofs are.
+    /// Time of all proofs without the machine, divided by that with it.
     pub speedup: f64,
-    /// The same if the machine took no time: Amdahl's bound.
+    /// The speedup if the machine took no time: Amdahl's bound.
     pub limit: f64,
 }
 
-/// Seconds that a machine takes.
+/// Seconds of a machine.
 #[derive(Clone, Copy)]
 struct Time {
-    /// For its operations alone, and for its bytes alone.
+    /// For its operations only, and for its bytes only.
     operations_s: f64,
     bytes_s: f64,
-    /// For all, by a model; the longer of the two where there is none.
+    /// For all its work, by a model. Without a model, the longer of the two counts.
     all_s: Option<f64>,
 }
 
@@ -216,17 +218,17 @@ fn answer(proofs: &Proofs, machine: String, kinds: &[&'static str], time: Time) 
     }
 }
 
-/// Absorptions of a tree that are run cycle by cycle; of larger ones the closed form is taken.
+/// The most absorptions of a tree that are run cycle by cycle. Above it, the closed form is used.
 const RUN: u64 = 1 << 20;
 
-/// Seconds of an engine on the trees of the proofs, one after the other; `None` if the trace tells none.
+/// Seconds of an engine on the trees of the proofs, one after another; `None` if the trace has no shapes of trees.
 ///
 /// # Errors
-/// If the engine has no such parameters.
+/// If the engine refuses the parameters of a tree.
 fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<Time>, LabError> {
     let (mut all, mut operations_s, mut bytes_s) = (0.0, 0.0, 0.0);
     for (tree, count) in &proofs.trees {
-        // Leaves of up to four words are no hashes, but pass through.
+        // A leaf of up to four words is not hashed, but passes through the engine.
         let columns = tree.columns.max(5);
         let p = poseidon::Params { log_rows: tree.log_rows, columns, ..engine.clone() };
         p.check()?;
@@ -243,14 +245,14 @@ fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<Time>, Lab
     Ok((!proofs.trees.is_empty()).then_some(Time { operations_s, bytes_s, all_s: Some(all) }))
 }
 
-/// Products of two words of 64 bits in the area of one of the tree unit's multipliers of 256 bits, whose area grows with the
-/// square of the bits.
+/// Products of two 64-bit words in the area of one 256-bit multiplier of the tree unit. The area grows with the square
+/// of the bits.
 const NARROW: f64 = (256.0 / 64.0) * (256.0 / 64.0);
 
-/// Seconds of the multiplier of chiplets, honest, on the sums of the proofs: by the closed form.
+/// Seconds of the chiplet multiplier in its honest mode on the sums of the proofs, by the closed form.
 ///
 /// # Errors
-/// If a sum has more points than it takes.
+/// If a sum has more points than the multiplier accepts.
 fn sums(proofs: &Proofs, multiplier: &msm::Params) -> Result<Time, LabError> {
     let (mut all, mut operations_s) = (0.0, 0.0);
     for (log_points, count) in &proofs.products {
@@ -260,22 +262,22 @@ fn sums(proofs: &Proofs, multiplier: &msm::Params) -> Result<Time, LabError> {
         all += count * msm::formula::cycles(&p) * cycle;
         operations_s += count * msm::formula::stream_cycles(&p) * cycle;
     }
-    // Its memory is not limited.
+    // Its memory has no limit.
     Ok(Time { operations_s, bytes_s: 0.0, all_s: Some(all) })
 }
 
-/// The answers for the published machines: the Poseidon engine behind three links and beside the memory, the tree unit's
-/// multipliers and narrow ones in their area, both together, and the multiplier of chiplets.
+/// The answers for the published machines: the Poseidon engine behind three links and beside the memory, the tree
+/// unit's multipliers, narrow multipliers in the same area, tree unit and engine together, and the chiplet multiplier.
 ///
 /// # Errors
-/// If a tree of the trace is none that an engine takes.
+/// If an engine refuses the shape of a tree.
 pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
     let mut out = Vec::new();
     let hashing = proofs.of(&["hashing"]);
     let engine = poseidon::Params::default();
     let rate = engine.frequency_mhz as f64 * 1e6;
     let one = |name: &str, link_gbit_s: f64, lhe_cores: u32| -> Result<(Answer, Time), LabError> {
-        // A prover answers queries, hence every digest goes back.
+        // A prover answers queries, so every digest goes back.
         let p = poseidon::Params { link_gbit_s, lhe_cores, hbm_gb_s: 0, outputs: Outputs::Digests, ..engine.clone() };
         let counted = Time {
             operations_s: hashing.hashes / (f64::from(lhe_cores) * rate),
@@ -295,7 +297,7 @@ pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
     let field = proofs.of(&products);
     let multipliers = Time { operations_s: field.multiplications / 32e9, bytes_s: field.bytes / 1024e9, all_s: None };
     out.push(answer(proofs, "tree unit's 32 multipliers at 1 GHz, 1024 GB/s".to_owned(), &products, multipliers));
-    // The products of these proofs are of words of 64 bits.
+    // The products of these proofs have 64-bit words.
     let narrow = Time { operations_s: multipliers.operations_s / NARROW, ..multipliers };
     let text = format!("{} multipliers of 64 bits in their area, 1 GHz, 1024 GB/s", 32.0 * NARROW);
     out.push(answer(proofs, text, &products, narrow));
@@ -363,7 +365,7 @@ mod tests {
         assert_eq!(proofs.products, [(16, 1)].into());
         let answers = answers(&proofs).expect("machines");
         let last = answers.last().expect("answers");
-        // 2^16 points on 20 PEs, and the aggregation beside them.
+        // 2^16 points at one per cycle take 65.5 us; the aggregation comes on top.
         assert!(last.before_s == 0.2 && last.after_s > 65e-6 && last.after_s < 200e-6, "{last:?}");
         let of = |part: &str| answers.iter().find(|a| a.machine.contains(part)).expect("an answer");
         let (wide, narrow) = (of("32 multipliers at"), of("512 multipliers of 64 bits"));
@@ -372,7 +374,7 @@ mod tests {
         assert!((narrow.after_s - 64e6 / 512e9).abs() < 1e-9, "{narrow:?}");
     }
 
-    /// Four cosets of 2^10 rows and the levels above; a layer of FRI.
+    /// Adds four cosets of 2^10 rows with the levels above them, and a layer of FRI.
     fn with_trees() -> Value {
         let mut value = trace();
         let span = |name: &str, rows: u64, columns: u64| {
@@ -400,7 +402,7 @@ mod tests {
         };
         let both = seconds(12, 20) + seconds(9, 32);
         assert!((x8.after_s / both - 1.0).abs() < 1e-9, "{} {both}", x8.after_s);
-        // 2^9 rows are fewer than the stages of the pipeline: the last pass waits for the one before.
+        // 2^9 rows are fewer than the stages of the pipeline, so each pass waits for the one before.
         assert!(answers.iter().all(|a| a.speedup <= a.limit));
     }
 

@@ -10,15 +10,16 @@ use evergrove_verifier::Statement;
 
 use crate::commit::{Rng, value, vector};
 
-/// What a backend must accept and refuse. Makes three bucket proofs, two merges and a wrap where the backend has one, in
-/// a tree of the greatest height of its class, and offers it some forty false witnesses, and steps that its scheme does not have.
+/// Checks what a backend must accept and reject. Makes three bucket proofs, two merges and, if the backend has one, a
+/// wrap, in a tree of the greatest height of the backend's class. Then offers the backend some forty false witnesses,
+/// and steps that its scheme does not have.
 ///
 /// # Panics
 /// If a law does not hold.
 pub fn laws<B: RecursionBackend>(backend: &B) {
     let m = backend.spec().capacity as u64;
     let height = backend.spec().class.height_max();
-    // One corner with a member more than a bucket holds, every second slot, and a lone leaf at the far end.
+    // One corner with one member more than a bucket holds, in every other slot, and a single leaf at the far end.
     let far = (1 << height) - 1;
     let members: Vec<u64> = (0..=m).map(|i| 2 * i).chain([far]).collect();
     let vector = vector(height, members.iter().copied().chain([2 * m + 1]));
@@ -53,7 +54,7 @@ pub fn laws<B: RecursionBackend>(backend: &B) {
     }
 }
 
-/// Each field of a statement, changed.
+/// The statement with one field changed at a time.
 fn variants(s: &Statement) -> [Statement; 7] {
     let bump = |Digest([a, b, c, d])| Digest([a, b, c, d + Goldilocks::ONE]);
     [
@@ -100,7 +101,7 @@ fn foreign_bytes<B: RecursionBackend>(backend: &B, proof: &NodeProof) {
     }
 }
 
-/// Steps with another number of children than theirs, and those of other schemes.
+/// Steps with a wrong number of children, and steps of other schemes.
 fn foreign_steps<'a, B: RecursionBackend>(
     backend: &B,
     batch: &Batch,
@@ -160,7 +161,7 @@ fn buckets<B: RecursionBackend>(backend: &B, batch: &Batch, vector: &Vector<Memo
         refuse("another statement", &|w| w.statement = statement);
     }
 
-    // One leaf too many, all of them honest.
+    // One leaf too many; all leaves are honest.
     let top = vector.height();
     let leaf = |index: u64| LeafWitness {
         index,
@@ -206,7 +207,7 @@ fn merges<'a, B: RecursionBackend>(
         let wrap = proof(&root.statement, NodeKind::Wrap);
         refuse("a wrap as a child", wrap, r, &top);
     }
-    // The greatest height leaves none for a merge: a proof of the whole vector is no child.
+    // A child of the greatest height leaves no height for a merge: a proof of the whole vector cannot be a child.
     let whole = of(root);
     refuse("children of the greatest height", whole, whole, &top);
 

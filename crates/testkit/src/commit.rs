@@ -1,4 +1,5 @@
-//! Vectors, batches and sequences of updates for tests, and the law that an update ends where a rebuild does.
+//! Vectors, batches and sequences of updates for tests, and the law that an update gives the same structure as a
+//! rebuild.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use evergrove_commit::{MemoryStore, RecursionBackend, Vector, vc};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::tree::Value;
 
-/// A deterministic generator of pseudo-random numbers (splitmix64): a seed names a test case.
+/// A deterministic pseudorandom generator (SplitMix64). The seed identifies a test case.
 #[derive(Clone, Debug)]
 pub struct Rng(pub u64);
 
@@ -26,18 +27,18 @@ impl Rng {
         self.next_u64() % n
     }
 
-    /// A value of four field elements.
+    /// A value of four random field elements.
     pub fn value(&mut self) -> Value {
         core::array::from_fn(|_| Goldilocks::reduce(self.next_u64()))
     }
 }
 
-/// A value that depends on `x` alone.
+/// A value that depends on `x` only.
 pub fn value(x: u64) -> Value {
     Rng(x).value()
 }
 
-/// A vector of this height whose slots `indices` hold `value(index)`.
+/// A vector of this height in which each slot of `indices` holds `value(index)`.
 pub fn vector(height: u8, indices: impl IntoIterator<Item = u64>) -> Vector<MemoryStore> {
     let mut vector = Vector::new(height, MemoryStore::new()).expect("a height from 1 to 40");
     let changes: Vec<_> = indices.into_iter().map(|i| (i, Some(value(i)))).collect();
@@ -45,14 +46,14 @@ pub fn vector(height: u8, indices: impl IntoIterator<Item = u64>) -> Vector<Memo
     vector
 }
 
-/// A chain of lone leaves: one position below each sibling of the path of position 0 from level `from` up to `height`, so
-/// that every node of the path above `from` has members on both sides.
+/// A chain of single leaves: one index below each sibling on the path of index 0, from level `from` up to `height`. So
+/// every node of the path above `from` has members on both sides.
 pub fn chain(from: u8, height: u8) -> Vec<u64> {
     (from..height).map(|level| 1 << level).collect()
 }
 
-/// The worst case of a join: `capacity` members in the smallest subtree at 0 that holds one more, and a chain of lone
-/// leaves above it. The index that joins, and makes the most proofs that a join can, comes second.
+/// The worst case of a join: `capacity` members in the smallest subtree at index 0 that has room for one more, and a
+/// chain of single leaves above it. Returns the members, and the index whose join makes the most new proofs.
 ///
 /// # Panics
 /// If `capacity + 1` leaves do not fit in 2^height slots.
@@ -64,7 +65,7 @@ pub fn worst_join(height: u8, capacity: usize) -> (Vec<u64>, u64) {
     (members, 0)
 }
 
-/// What one update does.
+/// The changes of one update.
 #[derive(Clone, Debug, Default)]
 struct Epoch {
     changes: BTreeMap<u64, Option<Value>>,
@@ -73,7 +74,7 @@ struct Epoch {
 }
 
 impl Epoch {
-    /// One to five changes of distinct positions, of all five kinds of section 1.1 of the paper and their combinations.
+    /// One to five changes at distinct indices: all five kinds of section 1.1 of the paper, and combinations of them.
     fn random(rng: &mut Rng, height: u8, slots: &BTreeMap<u64, Value>, members: &BTreeSet<u64>) -> Self {
         let mut epoch = Self::default();
         for _ in 0..=rng.below(5) {
@@ -82,7 +83,7 @@ impl Epoch {
             let index = match rng.below(4) {
                 0 => rng.next_u64() & mask,
                 1 => (rng.next_u64() & mask) >> rng.below(u64::from(height)),
-                // Beside a known slot, so that members crowd in corners.
+                // Near a known slot, which makes members cluster in corners.
                 2 => known[rng.below(known.len() as u64) as usize] ^ rng.below(4) & mask,
                 _ => known[rng.below(known.len() as u64) as usize],
             };
@@ -112,7 +113,7 @@ impl Epoch {
         epoch
     }
 
-    /// The most proofs that it makes anew, without a wrap.
+    /// The most new proofs of the update, without a wrap.
     fn bound(&self, height: u8, structure: Structure) -> usize {
         let positions: BTreeSet<_> = self.changes.keys().chain(&self.joins).chain(&self.leaves).collect();
         let kind = |i: &u64| match (self.joins.contains(i), self.leaves.contains(i)) {
@@ -124,13 +125,13 @@ impl Epoch {
     }
 }
 
-/// The law of updates, for a backend with real proofs or without: over `rounds` random epochs from `seed`, starting with a
-/// vector of this height that has four members in its batch,
+/// The law of updates, for backends with and without real proofs. Runs `rounds` random epochs from `seed`, starting
+/// with a vector of this height that has four members in its batch, and checks:
 ///
-/// - the updated structure equals the one built from scratch, in shape, statements and digests;
+/// - the updated structure equals one built from scratch, in shape, statements and digests;
 /// - it shares every node that no change touches;
-/// - the proofs made anew are at most [`Structure::worst_case`] of the epoch's changes, and all proofs of the structure verify;
-/// - `ver` accepts the batch's proof with the new leaves, and with no other value, commitment or set.
+/// - it makes at most [`Structure::worst_case`] new proofs for the changes, and all its proofs verify;
+/// - `ver` accepts the batch's proof with the new leaves, and rejects any other value, commitment or set.
 ///
 /// # Panics
 /// If the law does not hold.

@@ -1,6 +1,6 @@
-//! The laws of `evergrove_jobs::Engine`, and strict doubles to try engines with.
+//! The laws of `evergrove_jobs::Engine`, and strict doubles for testing engines.
 //!
-//! Each law takes a function that makes an engine of a given concurrency. [`laws`] runs them all.
+//! Each law takes a function that makes an engine of a given concurrency. [`laws`] checks all of them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use evergrove_jobs::{
     TaskFailure, TaskGraph, TaskId,
 };
 
-/// Makes an engine that runs up to so many tasks at once and tries each up to three times.
+/// Makes an engine that runs up to the given number of tasks at a time and tries each task up to three times.
 pub type Make<'a> = &'a dyn Fn(usize) -> Box<dyn Engine>;
 
-/// Every law of this module.
+/// Checks every law of this module.
 pub fn laws(make: Make<'_>) {
     runs_each_task_once(make);
     gives_inputs_in_order(make);
@@ -39,8 +39,8 @@ pub fn key(n: usize) -> Key {
     Key(bytes)
 }
 
-/// A complete binary tree of 2^depth leaves, added in depth-first order, joins at a higher priority than leaves; task i
-/// has [`key`] i. A join's result names its inputs, so that the root's result shows the whole tree.
+/// A complete binary tree of 2^depth leaves, added in depth-first order. Joins have a higher priority than leaves. Task
+/// i has [`key`] i. The result of a join contains those of its inputs, so the root's result shows the whole tree.
 pub fn tree(depth: u32) -> TaskGraph {
     fn add(graph: &mut TaskGraph, depth: u32) -> TaskId {
         let (kind, deps) = match depth {
@@ -55,24 +55,25 @@ pub fn tree(depth: u32) -> TaskGraph {
     graph
 }
 
-/// A strict double of a runner: joins inputs as text, notes every call, and asserts that inputs are those of the graph.
+/// A strict double of a runner: it joins inputs as text, records every call, and asserts that the inputs are those of
+/// the graph.
 #[derive(Default)]
 pub struct Notes {
     /// Tasks in the order in which their attempts began.
     pub started: Mutex<Vec<TaskId>>,
-    /// What each attempt does besides, if anything.
+    /// Faults of the attempts of each task, in order. An attempt beyond the list succeeds.
     pub faults: Mutex<HashMap<TaskId, Vec<Fault>>>,
     running: AtomicUsize,
     /// The greatest number of tasks that ran at one time.
     pub most: AtomicUsize,
 }
 
-/// What an attempt does instead of giving its result.
+/// A fault of an attempt, in place of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An error that may pass.
+    /// An error that may not recur.
     Transient,
-    /// An error that stays.
+    /// A permanent error.
     Permanent,
     /// A panic.
     Panic,
@@ -84,7 +85,7 @@ impl Notes {
         Self::default()
     }
 
-    /// A runner in which the attempts of `task` meet `faults`, one each.
+    /// A runner in which each attempt of `task` has the next fault of `faults`.
     pub fn with_faults(task: TaskId, faults: &[Fault]) -> Self {
         let notes = Self::new();
         notes.faults.lock().expect("not poisoned").insert(task, faults.to_vec());
@@ -96,7 +97,7 @@ impl Notes {
         self.started.lock().expect("not poisoned").clone()
     }
 
-    /// What the result of `task` is, by its definition.
+    /// The result that `task` must have.
     pub fn expected(graph: &TaskGraph, id: TaskId) -> Vec<u8> {
         let task = graph.task(id);
         let inputs: Vec<_> = task.deps.iter().map(|d| Self::expected(graph, *d)).collect();
@@ -131,15 +132,15 @@ impl Runner for Notes {
     }
 }
 
-/// A store of results that fails the `n`-th call of `put` from now on, and every later one.
+/// A store of results that fails after a number of calls of `put`, and keeps failing.
 pub struct FailingResults {
-    /// What holds the results.
+    /// The store of the results.
     pub inner: MemoryResults,
     puts_left: AtomicUsize,
 }
 
 impl FailingResults {
-    /// Lets `puts` results in.
+    /// A store that accepts `puts` results.
     pub fn after(puts: usize) -> Self {
         Self { inner: MemoryResults::new(), puts_left: AtomicUsize::new(puts) }
     }
@@ -161,7 +162,7 @@ impl Results for FailingResults {
     }
 }
 
-/// Every task runs once and is stored once, at any concurrency, and no more tasks run at once than asked for.
+/// Every task runs once and is stored once at any concurrency, and at most `concurrency` tasks run at a time.
 pub fn runs_each_task_once(make: Make<'_>) {
     for concurrency in [1, 2, 5] {
         let (graph, notes, results) = (tree(4), Notes::new(), MemoryResults::new());
@@ -175,8 +176,8 @@ pub fn runs_each_task_once(make: Make<'_>) {
     }
 }
 
-/// The root's result shows that each task got the results of its dependencies in their order, also where two tasks need
-/// one result or one task needs a result twice.
+/// Each task gets the results of its dependencies in order, even if two tasks need the same result or one task needs a
+/// result twice. The root's result shows it.
 pub fn gives_inputs_in_order(make: Make<'_>) {
     let mut graph = tree(3);
     let root = graph.root().expect("has tasks");
@@ -188,7 +189,7 @@ pub fn gives_inputs_in_order(make: Make<'_>) {
     assert_eq!(*bytes, *Notes::expected(&graph, top));
 }
 
-/// After a failure, a second run does what is missing and nothing else; a third does nothing.
+/// After a failure, a second run does only the missing work; a third run does nothing.
 pub fn resumes(make: Make<'_>) {
     let graph = tree(4);
     let results = FailingResults::after(13);
@@ -201,7 +202,7 @@ pub fn resumes(make: Make<'_>) {
     assert_eq!((again.done, again.skipped), (0, 31));
 }
 
-/// A stored result spares everything that only it needs.
+/// If a result is stored, tasks that only it needs do not run.
 pub fn skips_what_only_stored_results_need(make: Make<'_>) {
     let graph = tree(3);
     let root = graph.root().expect("has tasks");
@@ -216,9 +217,9 @@ pub fn skips_what_only_stored_results_need(make: Make<'_>) {
     assert_eq!(*bytes, *Notes::expected(&graph, root));
 }
 
-/// A result that another stores while the task runs stays, and is what the dependents get.
+/// If someone else stores a result while the task runs, that result stays, and dependents get it.
 pub fn keeps_the_first_result(make: Make<'_>) {
-    /// Stores a result under the task's own key before it gives one.
+    /// Stores a result under the task's own key before returning another one.
     struct Late<'a>(&'a MemoryResults);
     impl Runner for Late<'_> {
         fn run(&self, id: TaskId, task: &Task, inputs: &[Arc<[u8]>]) -> Result<Vec<u8>, TaskFailure> {
@@ -237,8 +238,8 @@ pub fn keeps_the_first_result(make: Make<'_>) {
     assert_eq!(&*results.get(&key(1)).expect("answers").expect("is stored"), b"first");
 }
 
-/// A failure that stays is tried once and reported with task, key and cause; nothing that needs it runs, nothing more
-/// starts, and what was done stays stored.
+/// A permanent failure is tried once and reported with task, key and cause. No dependent runs, no other task starts,
+/// and finished results stay stored.
 pub fn reports_failure_with_cause(make: Make<'_>) {
     let graph = tree(4);
     let fails = TaskId(3);
@@ -263,7 +264,7 @@ pub fn reports_failure_with_cause(make: Make<'_>) {
     assert_eq!(results.len(), started.len() - 1);
 }
 
-/// An error that may pass is tried again, up to three times.
+/// A transient error is tried up to three times.
 pub fn retries_what_may_pass(make: Make<'_>) {
     let graph = tree(2);
     let (notes, results) = (Notes::with_faults(TaskId(1), &[Fault::Transient; 2]), MemoryResults::new());
@@ -276,7 +277,7 @@ pub fn retries_what_may_pass(make: Make<'_>) {
     }
 }
 
-/// A panic in a runner is the failure of its task, with what the panic said, and the engine goes on working.
+/// A panic in a runner fails its task with the message of the panic, and the engine continues to work.
 pub fn catches_panics(make: Make<'_>) {
     let graph = tree(2);
     let engine = make(2);
@@ -291,7 +292,7 @@ pub fn catches_panics(make: Make<'_>) {
     engine.run(&graph, &Notes::new(), &results, &Silent, &Cancel::new()).expect("the engine still works");
 }
 
-/// After cancellation nothing starts, what was done is stored, and a later run finishes.
+/// After cancellation no task starts, finished results stay stored, and a later run completes the work.
 pub fn stops_when_cancelled(make: Make<'_>) {
     let (graph, results, cancel) = (tree(4), MemoryResults::new(), Cancel::new());
     let observer = |e: &Event<'_>| {
@@ -307,8 +308,8 @@ pub fn stops_when_cancelled(make: Make<'_>) {
     assert_eq!(report.done, graph.len() - 5);
 }
 
-/// Of the ready tasks the one with the highest priority starts first, at equal priority the one added first; so a tree is
-/// worked off in the order in which it was added.
+/// Among ready tasks the one with the highest priority starts first, and at equal priority the one added first. So a
+/// tree runs in the order in which it was added.
 pub fn starts_the_highest_priority_first(make: Make<'_>) {
     let (graph, notes) = (tree(4), Notes::new());
     make(1).run(&graph, &notes, &MemoryResults::new(), &Silent, &Cancel::new()).expect("runs");
@@ -324,7 +325,7 @@ pub fn starts_the_highest_priority_first(make: Make<'_>) {
     assert_eq!(notes.order(), [0, 3, 2, 1, 4].map(TaskId));
 }
 
-/// A tree of depth D keeps at most D concurrency + 1 results in memory.
+/// An engine of concurrency c keeps at most D c + 1 results of a tree of depth D in memory.
 pub fn bounds_live_results(make: Make<'_>) {
     for concurrency in [1, 3] {
         let graph = tree(6);
@@ -334,7 +335,7 @@ pub fn bounds_live_results(make: Make<'_>) {
     }
 }
 
-/// A store that refuses a result is the failure of the task, with the store's own words.
+/// If a store refuses a result, the task fails with the store's own message.
 pub fn reports_a_store_that_fails(make: Make<'_>) {
     match make(2).run(&tree(3), &Notes::new(), &FailingResults::after(4), &Silent, &Cancel::new()) {
         Err(RunError::Failed { cause: Cause::Results(e), .. }) => assert!(e.to_string().contains("no space left")),
@@ -342,7 +343,7 @@ pub fn reports_a_store_that_fails(make: Make<'_>) {
     }
 }
 
-/// A graph without tasks has no root whose result could be made.
+/// A graph without tasks has no root, so the engine refuses it.
 pub fn refuses_an_empty_graph(make: Make<'_>) {
     let outcome = make(1).run(&TaskGraph::new(), &Notes::new(), &MemoryResults::new(), &Silent, &Cancel::new());
     assert!(matches!(outcome, Err(RunError::Empty)));

@@ -16,41 +16,41 @@ use object_store::{
 
 use crate::commit::Rng;
 
-/// A disk with one file, which survives crashes as disks do: what was synced stays, of what was written since the last
-/// sync any part may be lost, in pieces of 512 bytes.
+/// A disk with one file that behaves like a real disk in a crash: synced data survives, and any 512-byte pieces of
+/// later writes may be lost.
 ///
-/// Clones are the same disk.
+/// Clones share the same disk.
 #[derive(Clone, Default)]
 pub struct Disk(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// What a reader sees now.
+    /// The content that a reader sees now.
     current: Vec<u8>,
-    /// What has been synced.
+    /// The content at the last sync.
     durable: Vec<u8>,
-    /// Offsets and lengths of the writes since the last sync.
+    /// Offset and length of each write since the last sync.
     unsynced: Vec<(u64, usize)>,
-    /// Writes and syncs that still succeed, `None` for all of them.
+    /// Number of writes, syncs and changes of length that still succeed; `None` for no limit.
     left: Option<usize>,
-    /// Writes and syncs so far.
+    /// Number of writes, syncs and changes of length so far.
     operations: usize,
-    /// Bytes read so far.
+    /// Number of bytes read.
     read: u64,
-    /// Counts openings: a file that was opened before the last crash is dead.
+    /// Number of crashes. A file that was opened before the last crash is dead.
     generation: usize,
-    /// Blocks of [`BLOCK`] bytes that the file has: like other files, it has none where nothing was written.
+    /// Allocated blocks of [`BLOCK`] bytes. Like other files, the file has no blocks for parts that were never written.
     blocks: BTreeSet<u64>,
-    /// How many blocks it may have at most, `None` for any number.
+    /// The greatest number of blocks; `None` for no limit.
     room: Option<Arc<Room>>,
 }
 
 type Room = dyn Fn() -> usize + Send + Sync;
 
-/// Bytes that a disk writes whole or not at all.
+/// Bytes that the disk writes completely or not at all.
 const SECTOR: usize = 512;
 
-/// Bytes for which a disk has room or not.
+/// Bytes of a block, the unit of free space.
 pub const BLOCK: usize = 4096;
 
 impl Disk {
@@ -59,7 +59,7 @@ impl Disk {
         Self::default()
     }
 
-    /// Another disk with the same content, which does not fail.
+    /// An independent disk with the same content, which does not fail.
     pub fn fork(&self) -> Self {
         let state = self.lock();
         let (current, durable, unsynced) = (state.current.clone(), state.durable.clone(), state.unsynced.clone());
@@ -67,28 +67,29 @@ impl Disk {
         Self(Arc::new(Mutex::new(State { current, durable, unsynced, blocks, ..State::default() })))
     }
 
-    /// Lets `operations` more writes and syncs succeed; then everything fails until [`Self::crash`].
+    /// Lets `operations` more writes and syncs succeed. Then everything fails until [`Self::crash`].
     pub fn fail_after(&self, operations: usize) {
         self.lock().left = Some(operations);
     }
 
-    /// Lets the file have `room()` blocks of [`BLOCK`] bytes: a write that needs more fails, and everything else still works.
+    /// Limits the file to `room()` blocks of [`BLOCK`] bytes. A write that needs more blocks fails; other operations
+    /// still work.
     pub fn limit(&self, room: impl Fn() -> usize + Send + Sync + 'static) {
         self.lock().room = Some(Arc::new(room));
     }
 
-    /// Blocks that the file has.
+    /// Number of allocated blocks.
     pub fn blocks(&self) -> usize {
         self.lock().blocks.len()
     }
 
-    /// Writes and syncs that have succeeded so far.
+    /// Number of writes, syncs and changes of length so far. Those that [`Self::fail_after`] made fail do not count.
     pub fn operations(&self) -> usize {
         self.lock().operations
     }
 
-    /// The power goes off and on again: open files are dead, and every sector written since the last sync is old or new as
-    /// `seed` has it. The disk works again.
+    /// Simulates a power failure: open files are dead, and for every sector written since the last sync, `seed` decides
+    /// between the old and the new content. Then the disk works again.
     pub fn crash(&self, seed: u64) {
         let mut state = self.lock();
         let mut rng = Rng(seed);
@@ -111,17 +112,17 @@ impl Disk {
         state.generation += 1;
     }
 
-    /// The file, open.
+    /// Opens the file.
     pub fn open(&self) -> DiskFile {
         DiskFile { disk: self.clone(), generation: self.lock().generation }
     }
 
-    /// Bytes that have been read so far.
+    /// Number of bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         self.lock().read
     }
 
-    /// True when nothing has been written.
+    /// Whether the file is empty.
     pub fn is_empty(&self) -> bool {
         self.lock().current.is_empty()
     }
@@ -177,7 +178,7 @@ impl DiskFile {
         Ok(())
     }
 
-    /// Cuts the file off, or fills it up with zeros.
+    /// Cuts the file to `len` bytes, or extends it with zeros.
     pub fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.write_state()?;
         state.current.resize(len as usize, 0);
@@ -185,7 +186,7 @@ impl DiskFile {
         Ok(())
     }
 
-    /// Makes what has been written survive a crash.
+    /// Makes all writes so far survive a crash.
     pub fn sync_data(&self) -> io::Result<()> {
         let mut state = self.write_state()?;
         state.durable = state.current.clone();
@@ -193,7 +194,7 @@ impl DiskFile {
         Ok(())
     }
 
-    /// Writes bytes from `offset`, inside the length.
+    /// Writes `data` at `offset`. The write must not extend the file.
     pub fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.write_state()?;
         let from = offset as usize;
@@ -210,12 +211,12 @@ impl DiskFile {
     }
 }
 
-/// An object store that fails on demand, and knows what was read. Clones are the same store.
+/// An object store that fails on demand and counts reads. Clones share the same store.
 #[derive(Clone, Debug)]
 pub struct FaultyObjects {
     inner: Arc<dyn ObjectStore>,
     left: Arc<AtomicUsize>,
-    /// Of so many calls one fails, 0 for none.
+    /// One of this many calls fails; 0 for none.
     every: Arc<AtomicUsize>,
     calls: Arc<AtomicUsize>,
     lost: Arc<Mutex<BTreeMap<String, usize>>>,
@@ -223,7 +224,7 @@ pub struct FaultyObjects {
 }
 
 impl FaultyObjects {
-    /// A store in memory that does not fail.
+    /// An in-memory store that does not fail.
     pub fn new() -> Self {
         Self {
             inner: Arc::new(object_store::memory::InMemory::new()),
@@ -235,7 +236,7 @@ impl FaultyObjects {
         }
     }
 
-    /// Lets one of `calls` reads and writes fail from now on, each for no reason that lasts.
+    /// From now on, one of `calls` reads and writes fails with a transient error.
     pub fn fail_every(&self, calls: usize) {
         self.every.store(calls, Ordering::SeqCst);
     }
@@ -250,23 +251,23 @@ impl FaultyObjects {
         Err(Error::Generic { store: "faulty objects", source: Box::new(source) })
     }
 
-    /// Lets `puts` more objects in; later ones fail as on a full disk.
+    /// Accepts `puts` more objects. Later ones fail as on a full disk.
     pub fn fail_after(&self, puts: usize) {
         self.left.store(puts, Ordering::SeqCst);
     }
 
-    /// Nothing fails any more.
+    /// Ends all failures.
     pub fn heal(&self) {
         self.every.store(0, Ordering::SeqCst);
         self.left.store(usize::MAX, Ordering::SeqCst);
     }
 
-    /// How often each object was refused.
+    /// How often each object was refused because the store was full.
     pub fn refused(&self) -> BTreeMap<String, usize> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often each object was asked for, also where there is none. To look whether it is there is not to ask for it.
+    /// How often each object was requested, including missing ones. Checks for existence do not count.
     pub fn read(&self) -> BTreeMap<String, usize> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

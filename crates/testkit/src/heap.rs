@@ -1,57 +1,60 @@
-//! An allocator that counts: how many bytes of heap a call has at most.
+//! An allocator that counts the bytes of heap that a call holds at most.
 //!
-//! A test program installs it with `#[global_allocator] static HEAP: Counting = Counting;`. Counts are of the calling thread, so tests may run in parallel.
+//! A test program installs it with `#[global_allocator] static HEAP: Counting = Counting;`. Each thread has its own
+//! counts, so tests may run in parallel.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    /// Bytes that this thread has allocated and not freed: negative where it frees what another thread allocated.
+    /// Bytes that this thread has allocated and not freed. Negative if it frees memory of other threads.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with counts.
+/// The system's allocator with counts.
 #[derive(Debug)]
 pub struct Counting;
 
 fn count(by: isize) {
-    // A thread that ends has no counts.
+    // The counts of a thread are gone while it exits.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + by);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
     });
 }
 
-// SAFETY: every call is passed on to the system's allocator with its arguments. Counts are cells that need no heap and have no destructor.
+// SAFETY: every call passes its arguments on to the system's allocator. The counts are cells that need no heap and have
+// no destructor.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's.
+        // SAFETY: the caller meets the conditions of `alloc`.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's.
+        // SAFETY: the caller meets the conditions of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the caller's.
+        // SAFETY: the caller meets the conditions of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Both may be there while bytes are copied.
+        // The old and the new block may both exist while bytes are copied.
         count(size as isize);
-        // SAFETY: the caller's.
+        // SAFETY: the caller meets the conditions of `realloc`.
         let moved = unsafe { System.realloc(at, layout, size) };
         count(-(layout.size() as isize));
         moved
     }
 }
 
-/// The result of a call, and the most bytes of heap that it held at once beyond those held before. Needs [`Counting`] as the allocator.
+/// Returns the result of `call`, and the most bytes of heap that it held at a time, beyond those held before. The
+/// program must have [`Counting`] as its allocator.
 ///
 /// # Panics
 /// If the program has another allocator.

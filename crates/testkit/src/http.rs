@@ -1,26 +1,26 @@
-//! A small HTTP client, for tests of services: one connection a request, no dependencies.
+//! A small HTTP client for tests of services. It opens one connection per request and has no dependencies.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Longest silence of a server that works.
+/// Longest wait for data from a working server.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks one server.
+/// A client of one server.
 #[derive(Clone, Debug)]
 pub struct Client {
     addr: SocketAddr,
     token: Option<String>,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The headers, their names in lower case.
+    /// The headers, with names in lower case.
     pub headers: HashMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
@@ -30,12 +30,12 @@ impl Answer {
     /// The body as text.
     ///
     /// # Panics
-    /// When it is not UTF-8.
+    /// If the body is not UTF-8.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("a body of text")
     }
 
-    /// A header, empty where there is none.
+    /// The value of a header, or an empty string if it is missing.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
@@ -52,15 +52,15 @@ impl Client {
         self.addr
     }
 
-    /// Shows this token.
+    /// A copy of this client that sends `token`.
     pub fn with_token(&self, token: &str) -> Self {
         Self { token: Some(token.into()), ..self.clone() }
     }
 
-    /// Sends a request and reads the answer to its end.
+    /// Sends a request and reads the whole answer.
     ///
     /// # Errors
-    /// Those of the connection, also when the server breaks off.
+    /// If the connection fails or the server closes it early.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> std::io::Result<Answer> {
         let length = body.len().to_string();
         let headers = [headers, &[("content-length", &length)]].concat();
@@ -71,26 +71,26 @@ impl Client {
         Ok(Answer { status, headers, body })
     }
 
-    /// GET.
+    /// Sends a GET request.
     ///
     /// # Panics
-    /// When the connection fails.
+    /// If the connection fails.
     pub fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").unwrap_or_else(|e| panic!("GET {path}: {e}"))
     }
 
-    /// POST.
+    /// Sends a POST request.
     ///
     /// # Panics
-    /// When the connection fails.
+    /// If the connection fails.
     pub fn post(&self, path: &str, body: &str) -> Answer {
         self.send("POST", path, &[], body.as_bytes()).unwrap_or_else(|e| panic!("POST {path}: {e}"))
     }
 
-    /// Server-sent events.
+    /// Opens a stream of server-sent events.
     ///
     /// # Panics
-    /// When the connection fails or the answer is not a stream.
+    /// If the connection fails, or the answer is not a stream of events.
     pub fn events(&self, path: &str) -> Events {
         let mut reader = self.open("GET", path, &[], b"").expect("a connection");
         let (status, headers) = head(&mut reader).expect("an answer");
@@ -98,10 +98,10 @@ impl Client {
         Events { reader }
     }
 
-    /// Sends a request of which the headers are given, and no more of the body than there is.
+    /// Sends a request with exactly these headers, and only the part of the body in `body`.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// If the connection fails.
     pub fn open(
         &self,
         method: &str,
@@ -111,7 +111,7 @@ impl Client {
     ) -> std::io::Result<BufReader<TcpStream>> {
         let mut stream = TcpStream::connect(self.addr)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        // Of version 1.0: the answer ends with the connection and is not cut into chunks.
+        // HTTP/1.0: the answer ends with the connection and is not chunked.
         let mut request = format!("{method} {path} HTTP/1.0\r\nhost: {}\r\n", self.addr);
         if let Some(token) = &self.token {
             request.push_str(&format!("authorization: Bearer {token}\r\n"));
@@ -121,16 +121,16 @@ impl Client {
         }
         request.push_str("\r\n");
         stream.write_all(request.as_bytes())?;
-        // A server may answer before it has read all, and take no more.
+        // A server may answer before it has read the whole body, and then stop reading.
         let _ = stream.write_all(body);
         Ok(BufReader::new(stream))
     }
 }
 
-/// Status and headers.
+/// Reads the status code and the headers.
 ///
 /// # Errors
-/// Those of the connection, and when what comes is no answer.
+/// If the connection fails, or the bytes are not an HTTP answer.
 pub fn head(reader: &mut impl BufRead) -> std::io::Result<(u16, HashMap<String, String>)> {
     let mut lines = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Law suites as functions and strict doubles, for `tests/`, benches and fuzz targets alone.
+//! Suites of laws and strict doubles, for tests, benches and fuzz targets only.
 
 #![deny(unsafe_code)]
 
@@ -14,7 +14,8 @@ pub mod text;
 #[cfg(feature = "tls")]
 pub mod tls;
 
-/// Says that the calling test tests nothing, and why. libtest does not capture the line, and `scripts/test-groups.sh` counts it.
+/// Reports that the calling test was skipped, and why. libtest does not capture the line, and `scripts/test-groups.sh`
+/// counts it.
 ///
 /// # Panics
 /// If `EVERGROVE_REQUIRE_<GROUP>` is set.
@@ -23,6 +24,6 @@ pub fn not_tested(group: &str, reason: &str) {
 
     assert!(std::env::var_os(format!("EVERGROVE_REQUIRE_{group}")).is_none(), "{reason}");
     let thread = std::thread::current();
-    // Without a place to write to there is no one to tell.
+    // If standard error is closed, nobody can read the message.
     let _ = writeln!(std::io::stderr(), "not tested: test {}: {reason}", thread.name().unwrap_or("without a name"));
 }

@@ -1,7 +1,7 @@
-//! Real servers for tests, on ports of their own of this machine: Redis, and an S3 API. They end with their value.
+//! Real servers for tests, each on a free local port: Redis, and an S3 API. A server stops when its value is dropped.
 //!
-//! `make tools` fetches them. If one is missing, a test says so and passes. With `EVERGROVE_REQUIRE_TEST` set, as in
-//! `.ci/run`, the test fails.
+//! `make tools` fetches the programs. If one is missing, the test prints a message and passes. If
+//! `EVERGROVE_REQUIRE_TEST` is set, as in `.ci/run`, the test fails.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A program of `target/tools`, or else on the path.
+/// A program in `target/tools`, or else on the path.
 fn find(tool: &str, program: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let fetched = root.join("target/tools").join(tool).join("bin").join(program);
@@ -27,8 +27,8 @@ fn find(tool: &str, program: &str) -> Option<PathBuf> {
     found
 }
 
-/// A file of the certificates for tests: `ca.pem` vouches for `server.pem`, which is of `localhost` and 127.0.0.1 with the key
-/// `server.key`.
+/// A file of the test certificates. `ca.pem` is the authority of `server.pem`, which is valid for `localhost` and
+/// 127.0.0.1 and has the key `server.key`.
 pub fn tls_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tls").join(name)
 }
@@ -38,14 +38,14 @@ fn free_port() -> u16 {
     listener.local_addr().expect("a listener has an address").port()
 }
 
-/// A new folder under the system's for temporary files.
+/// Creates a folder in the system's folder for temporary files.
 fn folder(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("evergrove-{name}-{}-{}", std::process::id(), free_port()));
     std::fs::create_dir_all(&dir).expect("a folder for temporary files");
     dir
 }
 
-/// A Redis server with an append-only file, which does not evict.
+/// A Redis server with an append-only file and without eviction.
 #[derive(Debug)]
 pub struct RedisServer {
     program: PathBuf,
@@ -56,12 +56,12 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// Starts one; `None` where there is no Redis.
+    /// Starts a server; `None` if Redis is not installed.
     pub fn start() -> Option<Self> {
         Self::start_with(&[])
     }
 
-    /// Starts one with further options, such as `--appendonly no`.
+    /// Starts a server with further options, such as `--appendonly no`.
     pub fn start_with(options: &[&str]) -> Option<Self> {
         let program = find("redis", "redis-server")?;
         let (dir, port) = (folder("redis"), free_port());
@@ -72,7 +72,7 @@ impl RedisServer {
         Some(server)
     }
 
-    /// Starts one that speaks TLS as well, with the certificate of [`tls_file`]. Gives that port too.
+    /// Starts a server that also speaks TLS, with the certificate of [`tls_file`]. Returns the server and the TLS port.
     pub fn start_with_tls() -> Option<(Self, u16)> {
         let port = free_port();
         let files = ["server.pem", "server.key"].map(|name| tls_file(name).display().to_string());
@@ -82,40 +82,40 @@ impl RedisServer {
         Some((Self::start_with(&options)?, port))
     }
 
-    /// Sends a command and gives the answer as the protocol has it, of at most 64 KiB.
+    /// Sends a command and returns the raw answer of the protocol, at most 64 KiB.
     ///
     /// # Panics
-    /// When the server does not answer.
+    /// If the server does not answer.
     pub fn ask(&self, command: &[&str]) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
         stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
         let mut request = format!("*{}\r\n", command.len());
         command.iter().for_each(|part| request.push_str(&format!("${}\r\n{part}\r\n", part.len())));
-        // The answer to QUIT ends the connection.
+        // QUIT makes the server close the connection after its answer.
         stream.write_all(format!("{request}QUIT\r\n").as_bytes()).expect("it takes a command");
         let mut answer = String::new();
         stream.take(1 << 16).read_to_string(&mut answer).expect("an answer");
         answer.trim_end_matches("+OK\r\n").into()
     }
 
-    /// Its URL.
+    /// The URL of the server.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Its port.
+    /// The port of the server.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Kills it as a crash would: nothing is written any more.
+    /// Kills the server as a crash would, without a last write.
     pub fn kill(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Starts it again, with the data that it had.
+    /// Starts the server again with the data on disk.
     pub fn restart(&mut self) {
         self.kill();
         self.child = Self::spawn(&self.program, &self.dir, self.port, &self.options);
@@ -138,7 +138,7 @@ impl RedisServer {
         }
     }
 
-    /// True when the server has loaded its data and answers, be it that it wants a password.
+    /// Whether the server has loaded its data and answers. A request for a password counts as an answer.
     fn answers(&self) -> bool {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
         let mut answer = [0; 7];
@@ -150,7 +150,7 @@ impl RedisServer {
 impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill();
-        // What is left behind is in the system's folder for that.
+        // Remains would be in the system's temporary folder.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
@@ -163,10 +163,10 @@ pub struct S3Server {
 }
 
 impl S3Server {
-    /// The bucket that there is.
+    /// The name of the bucket.
     pub const BUCKET: &str = "evergrove";
 
-    /// Starts one; `None` where there is none.
+    /// Starts a server; `None` if the program is not installed.
     pub fn start() -> Option<Self> {
         let program = find("s3", "moto_server")?;
         let port = free_port();
@@ -187,12 +187,12 @@ impl S3Server {
         format!("s3://{}", Self::BUCKET)
     }
 
-    /// Its port.
+    /// The port of the server.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The variables that lead to it; the credentials are any.
+    /// Environment variables for access to the server, which accepts any credentials.
     pub fn variables(&self) -> Vec<(String, String)> {
         let pairs = [
             ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
@@ -204,8 +204,8 @@ impl S3Server {
         pairs.map(|(name, value)| (name.into(), value)).to_vec()
     }
 
-    /// Another port to it, on which every `n`-th request is refused as by an overloaded server; and their number. The port is
-    /// served until the process ends.
+    /// Opens another port to the server, on which every `n`-th request is refused as by an overloaded server. Returns
+    /// the port and the count of refusals. The port works until the process ends.
     pub fn failing_every(&self, n: usize) -> (u16, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
         let port = listener.local_addr().expect("a listener has an address").port();
@@ -217,7 +217,7 @@ impl S3Server {
                 std::thread::spawn(move || {
                     let refuse = (calls.fetch_add(1, Ordering::SeqCst) + 1).is_multiple_of(n);
                     counted.fetch_add(usize::from(refuse), Ordering::SeqCst);
-                    // A client that goes away is not the proxy's concern.
+                    // Errors of the connection concern the client only.
                     let _ = pass_on(client, server, refuse);
                 });
             }
@@ -238,7 +238,7 @@ impl S3Server {
     }
 }
 
-/// Passes one request and its answer on, and ends the connection.
+/// Passes one request and its answer on, then closes the connection.
 fn pass_on(mut client: TcpStream, server: u16, refuse: bool) -> std::io::Result<()> {
     let (mut request, mut buffer) = (Vec::new(), [0; 8192]);
     let head = loop {
@@ -272,7 +272,7 @@ fn pass_on(mut client: TcpStream, server: u16, refuse: bool) -> std::io::Result<
 
 impl Drop for S3Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

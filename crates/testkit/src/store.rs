@@ -5,7 +5,7 @@ use evergrove_commit::{MemoryStore, PageId, StoreMut, Vector};
 
 use crate::commit::{Rng, value};
 
-/// What a store must do; `make` opens an empty one at each call.
+/// Checks the laws of a store. `make` must return an empty store on each call.
 ///
 /// # Panics
 /// If a law does not hold.
@@ -64,7 +64,7 @@ fn ids_are_apart<S: StoreMut>(mut store: S) {
     }
 }
 
-/// A vector over the store goes through the same commitments as one in memory, and has the same openings.
+/// A vector on the store has the same commitments and openings as one in memory, after each of four rounds of changes.
 fn carries_a_vector<S: StoreMut>(height: u8, store: S) {
     let mut rng = Rng(height.into());
     let mut ours = Vector::new(height, store).expect("a height from 1 to 40");

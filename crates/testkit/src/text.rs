@@ -1,6 +1,7 @@
-//! Tasks that join texts, for engines whose workers are elsewhere: a leader's [`TextTasks`] and a worker's [`TextWork`].
+//! Tasks that join texts, for engines with remote workers: [`TextTasks`] for the leader and [`TextWork`] for workers.
 //!
-//! Task n's result is `n(..)` with the results of its inputs between the parentheses: the root's shows the whole graph.
+//! The result of task n is `n(..)`, with the results of its inputs between the parentheses. So the root's result shows
+//! the whole graph.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -11,17 +12,17 @@ use std::time::Duration;
 
 use evergrove_jobs::{BadInput, BadResult, Job, Runner, Task, TaskFailure, TaskGraph, TaskId, Work};
 
-/// What a task does besides giving its result.
+/// What a task does in addition to its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deed {
     /// Nothing.
     #[default]
     None,
-    /// It fails for good.
+    /// It fails permanently.
     Fail,
-    /// It fails, and might not the next time, but it does.
+    /// It fails with a transient error at every attempt.
     FailAgain,
-    /// It ends its worker's process, at every attempt.
+    /// It ends the process of its worker at every attempt.
     Abort,
     /// It panics.
     Panic,
@@ -36,17 +37,17 @@ impl Deed {
 pub struct TextTasks {
     /// How long each task takes.
     pub time: Duration,
-    /// Tasks that do something besides.
+    /// Tasks with a deed.
     pub deeds: HashMap<TaskId, Deed>,
 }
 
 impl TextTasks {
-    /// Tasks that take `time` each.
+    /// Tasks that each take `time`.
     pub fn new(time: Duration) -> Self {
         Self { time, deeds: HashMap::new() }
     }
 
-    /// Lets a task do something besides.
+    /// Gives a task a deed.
     pub fn with(mut self, task: usize, deed: Deed) -> Self {
         self.deeds.insert(TaskId(task), deed);
         self
@@ -73,7 +74,7 @@ impl Runner for TextTasks {
 /// The work of workers whose tasks are texts.
 #[derive(Clone, Debug, Default)]
 pub struct TextWork {
-    /// A file to which each execution adds a line with its task.
+    /// A file to which each execution appends a line with its task.
     pub log: Option<PathBuf>,
 }
 
@@ -111,7 +112,7 @@ impl Work for TextWork {
     }
 }
 
-/// What the result of a task is, by its definition.
+/// The result that a task must have.
 pub fn expected(graph: &TaskGraph, id: TaskId) -> Vec<u8> {
     let inputs: Vec<_> = graph.task(id).deps.iter().map(|d| expected(graph, *d)).collect();
     text(id.0, &inputs)
@@ -124,7 +125,7 @@ fn text(id: usize, inputs: &[impl AsRef<[u8]>]) -> Vec<u8> {
     text
 }
 
-/// What a payload asks for.
+/// The contents of a payload.
 struct Asked {
     id: usize,
     time: Duration,
@@ -142,7 +143,7 @@ fn read(job: &Job) -> Result<Asked, TaskFailure> {
     Ok(Asked { id: id as usize, time: Duration::from_micros(micros), deed, inputs: inputs as usize })
 }
 
-/// Accepts the result of a task, of `wanted` if given, and says what is wrong with others.
+/// Accepts the text of a result, of task `wanted` if given. The error says what is wrong with it.
 fn judge(bytes: &[u8], wanted: Option<usize>) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
     let found = text.split('(').next().and_then(|n| n.parse().ok());

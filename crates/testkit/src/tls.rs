@@ -1,4 +1,4 @@
-//! Certificates, and a client that speaks TLS, for tests of services.
+//! Certificates and a TLS client for tests of services.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::http::{Answer, PATIENCE, head};
 
-/// A certificate for `localhost` and 127.0.0.1 that vouches for itself, and its key, both in PEM.
+/// A self-signed certificate for `localhost` and 127.0.0.1, and its key, both in PEM.
 #[derive(Clone, Debug)]
 pub struct Issued {
     /// The certificate.
@@ -22,18 +22,18 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// A new one, valid until 2 January of a year, 03:04:05.
+    /// A new certificate that is valid until 2 January of `year`, 03:04:05.
     ///
     /// # Panics
-    /// For a year after 9999.
+    /// If `year` is after 9999.
     pub fn until(year: i32) -> Self {
         Self::from_to(2020, year)
     }
 
-    /// A new one, valid from 1 January of a year until 2 January of another, 03:04:05.
+    /// A new certificate that is valid from 1 January of `first` until 2 January of `year`, 03:04:05.
     ///
     /// # Panics
-    /// For a year after 9999.
+    /// If a year is after 9999.
     pub fn from_to(first: i32, year: i32) -> Self {
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
         let mut params = CertificateParams::new(names).expect("names of a certificate");
@@ -46,7 +46,7 @@ impl Issued {
     }
 }
 
-/// Asks a server by TLS, one connection a request.
+/// A TLS client of one server.
 #[derive(Clone, Debug)]
 pub struct TlsClient {
     addr: SocketAddr,
@@ -55,10 +55,10 @@ pub struct TlsClient {
 }
 
 impl TlsClient {
-    /// A client that trusts these certificates alone.
+    /// A client that trusts only these certificates.
     ///
     /// # Panics
-    /// When one is not a certificate.
+    /// If one of them is not a certificate.
     pub fn new(addr: SocketAddr, token: Option<&str>, trusted: &[&Issued]) -> Self {
         let mut roots = RootCertStore::empty();
         for issued in trusted {
@@ -68,15 +68,15 @@ impl TlsClient {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let config = config.with_safe_default_protocol_versions().expect("versions of TLS");
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        // As browsers ask.
+        // The protocols that browsers offer.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Self { addr, token: token.map(str::to_owned), config: Arc::new(config) }
     }
 
-    /// A connection of this client.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// Those of the connection, also when the server's certificate is not one that is trusted.
+    /// If the connection fails, or the client does not trust the server's certificate.
     pub fn connect(&self) -> std::io::Result<StreamOwned<ClientConnection, TcpStream>> {
         let mut stream = TcpStream::connect(self.addr)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -88,10 +88,10 @@ impl TlsClient {
         Ok(StreamOwned::new(connection, stream))
     }
 
-    /// Sends a request on a connection and reads the answer, which has to say how long it is.
+    /// Sends a request on a connection and reads the answer, which must state its length.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// If the connection fails.
     pub fn ask(
         &self,
         stream: &mut StreamOwned<ClientConnection, TcpStream>,
@@ -113,10 +113,10 @@ impl TlsClient {
         Ok(Answer { status, headers, body })
     }
 
-    /// GET on a connection of its own.
+    /// Sends a GET request on a new connection.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// If the connection fails.
     pub fn get(&self, path: &str) -> std::io::Result<Answer> {
         self.ask(&mut self.connect()?, "GET", path, "")
     }

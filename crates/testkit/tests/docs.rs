@@ -1,4 +1,5 @@
-//! README, ARCHITECTURE, CONTRIBUTING and the book name things that exist: paths, links, crates, make targets, commands.
+//! README, ARCHITECTURE, CONTRIBUTING and the book only name existing things: paths, links, crates, make targets,
+//! commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use evergrove_verifier::keys::pinned_grove;
 use evergrove_verifier::{HeightClass, Profile};
 
-/// The first component of what counts as a path of the repository when it stands between backticks.
+/// First components of the code spans that are checked as paths of the repository.
 const ROOTS: [&str; 7] = ["crates", "docs", "examples", "scripts", "vectors", ".ci", ".cargo"];
 
 fn root() -> PathBuf {
@@ -39,7 +40,7 @@ fn documents() -> Vec<PathBuf> {
     out
 }
 
-/// The text outside fenced blocks, and the lines of the blocks with their language.
+/// The text outside fenced blocks, and the lines of the blocks, each with the language of its block.
 fn split_fences(text: &str) -> (String, Vec<(String, String)>) {
     let (mut prose, mut code, mut fence) = (String::new(), Vec::new(), None);
     for line in text.lines() {
@@ -57,7 +58,7 @@ fn split_fences(text: &str) -> (String, Vec<(String, String)>) {
     (prose, code)
 }
 
-/// What stands between single backticks, line by line.
+/// The text between single backticks, line by line.
 fn code_spans(prose: &str) -> Vec<String> {
     prose.lines().flat_map(|l| l.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()).collect()
 }
@@ -67,7 +68,7 @@ fn links(prose: &str) -> Vec<String> {
     prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target.to_owned()).collect()
 }
 
-/// Lines of shell blocks, continued lines joined, comments and prompts removed.
+/// Lines of shell blocks, with continued lines joined, and without comments and prompts.
 fn shell_lines(text: &str) -> Vec<String> {
     let (_, code) = split_fences(text);
     let mut out: Vec<String> = Vec::new();
@@ -84,7 +85,7 @@ fn shell_lines(text: &str) -> Vec<String> {
     out.into_iter().filter(|l| !l.is_empty() && !l.starts_with('#')).collect()
 }
 
-/// Rows of Markdown tables whose heading starts with `heading`, as trimmed cells.
+/// The rows of the Markdown table whose heading starts with `heading`, as trimmed cells.
 fn table(text: &str, heading: &str) -> Vec<Vec<String>> {
     let cells = |l: &str| l.trim().trim_matches('|').split('|').map(|c| c.trim().to_owned()).collect::<Vec<_>>();
     let mut lines = text.lines().skip_while(|l| !l.starts_with(heading)).skip(2).peekable();
@@ -249,8 +250,8 @@ fn make_targets_exist() {
     assert!(seen >= 5, "only {seen} mentions of make were found");
 }
 
-/// Every command in a shell block of the documents names a command of the binary and flags that it has. The flags are
-/// looked for as field names in the sources of the command line, where `--allow-profile` is `allow_profile`.
+/// Every command in a shell block of the documents exists, and so do its flags. A flag exists if its field name occurs
+/// in the sources of the command line: `allow_profile` for `--allow-profile`.
 #[test]
 fn commands_exist() {
     let dir = root().join("crates/cli/src");
@@ -302,8 +303,8 @@ fn the_summary_lists_every_page() {
     }
 }
 
-/// README and concepts say of the default profile what its bits are, in the same words, and no document says that they rest on
-/// no conjecture at all.
+/// README and concepts describe the bits of the default profile in the same words. No document says that these bits
+/// rest on no conjecture without the words "about codes".
 #[test]
 fn bits_are_claimed_with_what_they_rest_on() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -322,7 +323,8 @@ fn bits_are_claimed_with_what_they_rest_on() {
     }
 }
 
-/// Every invariant of the page for auditors is code at its line. `EVERGROVE_BLESS=1 cargo test` writes the lines that have moved.
+/// The code of every invariant in docs/review.md is at its line. `EVERGROVE_BLESS=1 cargo test` writes the current
+/// lines.
 #[test]
 fn invariants_stand_at_their_lines() {
     let path = root().join("docs/review.md");
@@ -348,7 +350,7 @@ fn invariants_stand_at_their_lines() {
     }
 }
 
-/// The digests of the formats are those that verifiers have pinned.
+/// The digests in docs/formats.md are those that verifiers pin.
 #[test]
 fn pinned_digests_are_those_of_the_formats() {
     let stated = table(&read(&root().join("docs/formats.md")), "| profile, class | digest |");
@@ -362,7 +364,7 @@ fn pinned_digests_are_those_of_the_formats() {
     assert_eq!(stated, pinned, "the digests of docs/formats.md and those that are pinned");
 }
 
-/// The program of README is the facade's first doctest, without the hidden lines.
+/// The program in README is the first doctest of the facade, without its hidden lines.
 #[test]
 fn the_program_of_readme_is_tested() {
     let (_, code) = split_fences(&read(&root().join("README.md")));

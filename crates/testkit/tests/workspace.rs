@@ -1,5 +1,5 @@
-//! Manifests and tests follow the rules of the project: the workspace of the benchmarks matches the product's, and every
-//! ignored test belongs to a group of `scripts/test-groups.sh`.
+//! Manifests and tests follow the rules of the project: the workspace of the benchmarks has the settings of the
+//! product's, and every ignored test belongs to a group of `scripts/test-groups.sh`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// The lines of a section of a manifest, without comments, sorted.
+/// The sorted lines of a section of a manifest, without comments.
 fn section(manifest: &str, name: &str) -> BTreeSet<String> {
     let heading = format!("[{name}]");
     let lines = manifest.lines().skip_while(|l| *l != heading).skip(1).take_while(|l| !l.starts_with('['));
@@ -22,7 +22,7 @@ fn section(manifest: &str, name: &str) -> BTreeSet<String> {
     lines
 }
 
-/// Name and the part of the version that tells incompatible ones apart -> version, of a lock file.
+/// The versions in a lock file, by name and compatible part of the version (x, or 0.x).
 fn locked(lock: &str) -> BTreeMap<(String, String), String> {
     let mut out = BTreeMap::new();
     let value = |line: &str| line.split('"').nth(1).expect("a quoted value").to_owned();
@@ -47,7 +47,7 @@ fn benchmarks_are_built_like_the_product() {
         let (ours, theirs) = (format!("workspace.lints.{lints}"), format!("lints.{lints}"));
         assert_eq!(section(&product, &ours), section(&bench, &theirs), "[{ours}] and crates/bench's [{theirs}]");
     }
-    // Of our own crates the profiles may differ.
+    // Profiles of our own crates may differ.
     let profiles = |manifest: &str| -> BTreeMap<String, BTreeSet<String>> {
         let names = manifest.lines().filter_map(|l| l.strip_prefix('[')?.strip_suffix(']'));
         let names = names.filter(|n| n.starts_with("profile.") && !n.contains(".evergrove-"));
@@ -65,7 +65,7 @@ fn benchmarks_are_built_like_the_product() {
     assert!(compared > 100, "only {compared} packages are in both lock files");
 }
 
-/// Every Rust file below a folder, without build folders.
+/// Every Rust file in a folder, except in build folders.
 fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     for path in fs::read_dir(dir).expect("the folder can be listed").map(|e| e.expect("readable").path()) {
         if path.is_dir() && path.file_name().is_some_and(|n| n != "target") {

@@ -1,4 +1,4 @@
-//! The enum of the header is that of the library.
+//! The enum in the header equals that of the library.
 
 use evergrove_verifier::verify::Code;
 

@@ -1,4 +1,4 @@
-//! The functions of C: null handles, null pointers, parts in the wrong order, and a verdict on an opening.
+//! The functions of C: null handles, null pointers, calls in the wrong order, and a verdict about an opening.
 
 #![allow(unsafe_code)]
 
@@ -15,18 +15,18 @@ use evergrove_verify::request::Verdict;
 const COMMITMENT: &str = "evergrove1:3:0000000000000000000000000000000000000000000000000000000000000000";
 
 fn new(file: &[u8], commitment: &str) -> *mut Request {
-    // SAFETY: slices have their lengths.
+    // SAFETY: the lengths are those of the slices.
     unsafe { evg_request_new(file.as_ptr(), file.len(), commitment.as_ptr(), commitment.len()) }
 }
 
-/// Code, sentence and JSON; frees the verdict.
+/// Returns code, sentence and JSON of a verdict, and frees it.
 fn taken(verdict: *mut Verdict) -> (u32, String, serde_json::Value) {
     assert!(!verdict.is_null());
     let text = |get: unsafe extern "C" fn(*const Verdict, *mut usize) -> *const u8| {
         let mut len = usize::MAX;
-        // SAFETY: the verdict lives, and its texts with it.
+        // SAFETY: the verdict is alive, and so are its texts.
         let bytes = unsafe { std::slice::from_raw_parts(get(verdict, &mut len), len) };
-        // SAFETY: as above; a null length is not written to.
+        // SAFETY: as above. A null pointer to the length is not written to.
         assert_eq!(unsafe { get(verdict, ptr::null_mut()) }, bytes.as_ptr());
         String::from_utf8(bytes.to_vec()).expect("UTF-8")
     };
@@ -53,7 +53,7 @@ fn demand(request: *mut Request, code: Code, sentence: &str) {
     assert_eq!(finished(request), (code as u32, sentence.to_string()));
 }
 
-/// An opening of slot 1 of a tree of height 1, and its commitment.
+/// An opening of slot 1 in a tree of height 1, and the commitment of the tree.
 fn opening() -> (Vec<u8>, String) {
     let value: Value = [1, 2, 3, 4].map(Goldilocks::new);
     let sibling = null_digests(1)[0];
@@ -65,7 +65,7 @@ fn opening() -> (Vec<u8>, String) {
 #[test]
 fn null_handles_have_no_effect() {
     let digest = [0u8; 32];
-    // SAFETY: null is a handle of every function.
+    // SAFETY: every function accepts a null handle.
     unsafe {
         evg_request_rows(ptr::null_mut(), 0, digest.as_ptr(), 32, digest.as_ptr(), 32);
         evg_request_allow_profile(ptr::null_mut(), digest.as_ptr(), 32);
@@ -88,7 +88,7 @@ fn null_handles_have_no_effect() {
 
 #[test]
 fn null_pointers_are_no_bytes() {
-    // SAFETY: a null pointer has no bytes, whatever its length.
+    // SAFETY: a null pointer stands for no bytes, whatever its length.
     unsafe {
         let request = evg_request_new(ptr::null(), 0, ptr::null(), 0);
         demand(request, Code::Usage, "a commitment reads evergrove1:HEIGHT:ROOT");
@@ -128,7 +128,7 @@ fn null_pointers_are_no_bytes() {
 #[test]
 fn bad_parts_are_usage_and_the_first_error_stays() {
     let high = [0xff; 32];
-    // SAFETY: slices have their lengths.
+    // SAFETY: the lengths are those of the slices.
     unsafe {
         let request = new(b"", COMMITMENT);
         evg_request_key_digest(request, high.as_ptr());
@@ -163,13 +163,13 @@ fn bad_parts_are_usage_and_the_first_error_stays() {
     }
 }
 
-/// A part that comes after the check was not taken into account: it must not look as if it was.
+/// The check ignores later parts, so they must not appear to count.
 #[test]
 fn parts_after_the_check_are_errors() {
     let (file, commitment) = opening();
     type Late = (&'static str, fn(*mut Request));
     let late: [Late; 4] = [
-        // SAFETY: slices have their lengths.
+        // SAFETY: the lengths are those of the slices.
         ("rows", |r| unsafe { evg_request_rows(r, 0, b"index,e0,e1,e2,e3".as_ptr(), 17, ptr::null(), 0) }),
         // SAFETY: as above.
         ("a profile", |r| unsafe { evg_request_allow_profile(r, b"grove-128".as_ptr(), 9) }),
@@ -182,7 +182,7 @@ fn parts_after_the_check_are_errors() {
     ];
     for (what, call) in late {
         let request = new(&file, &commitment);
-        // SAFETY: the handle lives.
+        // SAFETY: the handle is alive.
         assert_eq!(unsafe { evg_request_check(request) }, 1);
         call(request);
         let sentence = format!("{what} given after the check: give all parts of the question before it");
@@ -194,7 +194,7 @@ fn parts_after_the_check_are_errors() {
 fn an_opening_needs_no_key() {
     let (file, commitment) = opening();
     let request = new(&file, &commitment);
-    // SAFETY: the handle lives, and is not used again.
+    // SAFETY: the handle is alive, and is not used again.
     let (code, sentence, json) = unsafe {
         assert_eq!(evg_request_check(request), 1);
         assert_eq!(evg_request_check(request), 1);
@@ -202,12 +202,12 @@ fn an_opening_needs_no_key() {
     };
     assert_eq!((code, &sentence[..]), (0, "accepted"));
     assert_eq!((json["kind"].as_str(), json["index"].as_u64()), (Some("opening"), Some(1)));
-    // Without a check before: finish does it.
+    // Without an earlier check, `finish` does the check.
     assert_eq!(finished(new(&file, &commitment)).0, 0);
     let other = format!("evergrove1:1:{}", Digest::ZERO);
     assert_eq!(finished(new(&file, &other)).0, Code::WrongRoot as u32);
     let request = new(&file, &commitment);
-    // SAFETY: slices have their lengths.
+    // SAFETY: the lengths are those of the slices.
     unsafe { evg_request_rows(request, 0, b"index,e0,e1,e2,e3".as_ptr(), 17, ptr::null(), 0) };
     assert_eq!(finished(request).0, Code::Usage as u32);
 }
@@ -218,7 +218,7 @@ fn memory_of_hosts() {
     for len in [1, 7, 4096] {
         let at = evg_alloc(len);
         assert!(!at.is_null());
-        // SAFETY: so many bytes are there, and are freed once.
+        // SAFETY: `at` has `len` bytes, which are freed once.
         unsafe {
             assert!(std::slice::from_raw_parts(at, len).iter().all(|byte| *byte == 0));
             ptr::write_bytes(at, 0xab, len);

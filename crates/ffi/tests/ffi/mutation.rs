@@ -1,4 +1,5 @@
-//! Arbitrary texts of rows and schemas: no panic, one sentence, the leaves of the store, and memory in proportion to the text.
+//! Arbitrary texts of rows and schemas: no panic, one sentence per error, the same leaves as in the store, and memory
+//! in proportion to the text.
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 
 use crate::rows::{SCHEMAS, same, schema};
 
-/// Good texts of each schema, in both formats.
+/// Valid texts of each schema, in both formats.
 const GOOD: [[&str; 2]; 5] = [
     [
         "index,e0,e1,e2,e3\n0,1,2,3,4\n7,0,\"0\",0,18446744069414584320\n",
@@ -78,7 +79,7 @@ const WORDS: &[&str] = &[
     "1099511627776",
 ];
 
-/// Pieces of texts that are put together or inserted.
+/// Pieces that form a text or are inserted into one.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         8 => prop::sample::select(WORDS).prop_map(|word| word.as_bytes().to_vec()),
@@ -87,7 +88,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A good text with some pieces inserted, replaced or removed; or pieces alone.
+/// A valid text with some pieces inserted, replaced or removed; or pieces only.
 pub(crate) fn text(which: usize, format: usize) -> impl Strategy<Value = Vec<u8>> {
     let good = GOOD[which][format].as_bytes();
     let edits = prop::collection::vec((any::<prop::sample::Index>(), 0usize..8, piece()), 0..4);
@@ -103,13 +104,13 @@ pub(crate) fn text(which: usize, format: usize) -> impl Strategy<Value = Vec<u8>
     prop_oneof![3 => edited, 1 => prop::collection::vec(piece(), 0..60).prop_map(|pieces| pieces.concat())]
 }
 
-/// The heap of a text of rows: a leaf is 40 bytes, a row at least four, and a vector that grows is there twice.
+/// A bound on the heap for a text of rows: a leaf has 40 bytes, a row at least four, and a growing vector exists twice.
 fn bound(text: &[u8]) -> usize {
     32 * text.len() + (1 << 20)
 }
 
 proptest! {
-    // A case writes a file.
+    // Each case writes a file.
     #![proptest_config(ProptestConfig { cases: (ProptestConfig::default().cases / 16).max(64), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -170,14 +171,14 @@ fn memory_grows_with_the_text() {
     let (leaves, held) = heap::peak(|| leaves(&schema, Format::Csv, text.as_bytes()));
     assert_eq!(leaves.unwrap().len(), 100_000);
     assert!(held <= bound(text.as_bytes()), "{held} bytes of heap for {} of text", text.len());
-    // One record as long as the text.
+    // A single record as long as the text.
     let text = format!("index,a\n1,\"{}\"", "9".repeat(4 << 20));
     let (result, held) = heap::peak(|| crate::mutation::leaves(&schema, Format::Csv, text.as_bytes()));
     assert!(result.is_err());
     assert!(held <= 3 * text.len() + (1 << 20), "{held} bytes of heap for {} of text", text.len());
 }
 
-/// A file of a batch whose body is elements, of which no proof is made.
+/// A file of a batch. Its body is field elements, but not a real proof.
 fn batch(body: usize) -> (Vec<u8>, String) {
     let root = Digest([1, 2, 3, 4].map(Goldilocks::new));
     let statement = Statement { root, canonical: root, height: 3, base: 0 };
@@ -194,7 +195,7 @@ fn batch(body: usize) -> (Vec<u8>, String) {
     (file.encode(), format!("evergrove1:3:{root}"))
 }
 
-/// The bytes of the file, the body and its elements.
+/// The heap holds the bytes of the file, the body and its elements.
 #[test]
 fn a_request_holds_a_file_three_times_at_most() {
     for body in [8, 1 << 10, 1 << 18, 1 << 20] {

@@ -1,4 +1,4 @@
-//! `vectors/grove/rows.py` reads csv texts by the same rules.
+//! `vectors/grove/rows.py` reads csv texts by the same rules as this crate.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use crate::mutation::text;
 use crate::rows::{SCHEMAS, schema};
 
-/// Reads pairs of a schema and a text in hexadecimal digits; prints leaves, or null for what it refuses.
+/// A program that reads pairs of a schema and a hexadecimal text. Prints the leaves, or null for a text that it
+/// refuses.
 const PROGRAM: &str = r#"
 import json, sys, tomllib
 from grove.refusal import Refusal

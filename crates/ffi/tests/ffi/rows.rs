@@ -1,4 +1,4 @@
-//! Leaves of a text of rows are those that the store reads from a file with the same text.
+//! The leaves of a text of rows are those that the store reads from a file with the same text.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use evergrove_verifier::schema::Schema;
 use evergrove_verifier::tree::Value;
 use evergrove_verify::{Format, leaves};
 
-/// Schemas by name: the columns are those of the texts below.
+/// Schemas, as TOML. The columns are those of the texts below.
 pub(crate) const SCHEMAS: [&str; 5] = [
     "raw = true",
     "[[column]]\nname = \"a\"\ntype = \"unsigned\"\n",
@@ -20,24 +20,24 @@ pub(crate) fn schema(which: usize) -> Schema {
     Schema::from_toml(SCHEMAS[which]).expect("a schema")
 }
 
-/// The line of an error where the store names one, and the error.
+/// The line of an error, if the store names one, and the error.
 type Bad = (Option<u64>, String);
 
-/// What the store reads.
+/// The leaves that the store reads.
 pub(crate) fn stored(schema: &Schema, format: Format, text: &[u8]) -> Result<Vec<(u64, Value)>, Bad> {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("rows");
     fs::write(&path, text).expect("a file");
     let format = if format == Format::Csv { input::Format::Csv } else { input::Format::Jsonl };
     let failed = |e: input::InputError| (e.place.number, e.problem.to_string());
-    // Here cells are separated by commas; the store looks at the header where it is not told so.
+    // This crate always separates cells by commas. Without this setting the store would guess from the header.
     let source = Source::file(&path).with_separator(b',');
     let table = Table::of(source, format, IndexSource::Column(schema.index_name()), schema.clone());
     let mut leaves = Vec::new();
     for row in table.rows().map_err(failed)? {
         match row {
             Ok((index, row)) => leaves.push((index, schema.value(&row).expect("a row of the schema"))),
-            // A verifier answers a list of no rows by itself.
+            // The store refuses a list without rows; this crate does not.
             Err(e) if matches!(*e.problem, input::Problem::NoRows) => {}
             Err(e) => return Err(failed(e)),
         }
@@ -46,7 +46,7 @@ pub(crate) fn stored(schema: &Schema, format: Format, text: &[u8]) -> Result<Vec
     Ok(leaves)
 }
 
-/// Both read the same leaves, or both refuse the same line.
+/// Both sides read the same leaves, or refuse the same line.
 pub(crate) fn same(which: usize, format: Format, text: &[u8]) -> Result<Vec<(u64, Value)>, String> {
     let schema = schema(which);
     let shown = || String::from_utf8_lossy(text).into_owned();
@@ -56,13 +56,13 @@ pub(crate) fn same(which: usize, format: Format, text: &[u8]) -> Result<Vec<(u64
             Ok(here)
         }
         (Err(here), Err((line, problem))) => {
-            // The store stops at the first position that comes again; here that is found last.
+            // The store stops at the first duplicate position. This crate looks for duplicates last.
             if let Some(line) = line.filter(|_| !problem.starts_with("duplicate position")) {
                 assert_eq!(here.line, line, "{here}, {problem} in the store: {:?}", shown());
             }
             let sentence = here.to_string();
             assert!(sentence.starts_with(&format!("line {}: ", here.line)), "{sentence}");
-            // Up to 80 characters of a word of the ABI, each of which may be escaped.
+            // Up to 80 characters of an ABI word, each of which may be escaped.
             assert!(!sentence.contains(['\n', '\r']) && sentence.len() < 700, "{sentence}");
             Err(sentence)
         }
@@ -96,7 +96,7 @@ fn good_csv() {
     assert_eq!(csv(2, "index,a,b\n0,-4,x\n1,,\n2,5,\"a \"\"quoted\"\", cell\r\nof two lines\"\n3,,\u{e9}\n"), 4);
     assert_eq!(csv(2, "index,a,b\n0,1,\"\"\n"), 1);
     assert_eq!(csv(2, "index,a,b\n0,true,5\" pipe\r1,false, \"x\" \n"), 2);
-    // The column of positions has another name where the schema has a column `index`.
+    // If the schema has a column `index`, the column of positions has another name.
     assert_eq!(csv(3, "index_,index,b,a\n5,1.250,,-3\n6,-0.001,x,4\n"), 2);
     assert_eq!(same(2, Format::Csv, b"index,a,b\n0,1,\xff\xfe\0\n").unwrap().len(), 1);
     assert_eq!(

@@ -1,25 +1,25 @@
-//! A memory that is bandwidth alone.
+//! A memory described by its bandwidth only.
 
-/// Bandwidth as tokens: every cycle brings bandwidth / frequency bytes, up to a burst; a transfer takes its bytes.
+/// A token bucket: every cycle adds bandwidth / frequency bytes, up to a burst; a transfer removes its bytes.
 ///
-/// Exact: tokens are counted in fractions of a byte that the frequency makes whole, so no rounding accumulates. Tokens are brought up to date when they are
-/// asked for, so that skipped cycles count.
+/// Exact: the token is the fraction of a byte that makes both the rate and a byte whole numbers, so no rounding error
+/// accumulates. A call counts the tokens of all cycles since the call before, so skipped cycles count too.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     tokens: u64,
-    /// What a cycle brings.
+    /// Tokens that one cycle adds.
     rate: u64,
-    /// What a byte takes.
+    /// Tokens of one byte.
     byte: u64,
     burst: u64,
-    /// The first cycle that has brought nothing yet.
+    /// The first cycle whose tokens are not yet counted.
     next: u64,
     taken: u64,
 }
 
 impl TokenBucket {
-    /// `bandwidth` bytes a second, of which the share `efficiency` is usable, at `frequency` cycles a second. At most what
-    /// `burst` bytes need is saved up, and never less than one cycle brings.
+    /// A memory of `bandwidth` bytes a second at `frequency` cycles a second; the share `efficiency` of the bandwidth
+    /// is usable. The bucket saves at most `burst` bytes, but never less than one cycle adds.
     pub fn new(bandwidth: u64, efficiency: f64, frequency: u64, burst: u64) -> Self {
         let rate = (bandwidth as f64 * efficiency).round() as u64;
         let common = gcd(rate, frequency).max(1);
@@ -30,12 +30,12 @@ impl TokenBucket {
         let cycles = (cycle + 1).saturating_sub(self.next);
         self.tokens.saturating_add(cycles.saturating_mul(self.rate)).min(self.burst)
     }
-    /// Bytes that can be transferred in this cycle.
+    /// Bytes that can be transferred in `cycle`.
     #[inline]
     pub fn available(&self, cycle: u64) -> u64 {
         self.tokens_at(cycle) / self.byte
     }
-    /// Transfers bytes if there is bandwidth for all of them.
+    /// Transfers `bytes` if there are tokens for all of them, and returns whether it did.
     #[inline]
     pub fn take(&mut self, cycle: u64, bytes: u64) -> bool {
         let (tokens, cost) = (self.tokens_at(cycle), bytes.saturating_mul(self.byte));
@@ -45,7 +45,8 @@ impl TokenBucket {
         (self.tokens, self.next, self.taken) = (tokens - cost, cycle + 1, self.taken + bytes);
         true
     }
-    /// The first cycle after `cycle` in which `bytes` can be transferred if nothing else is; `None` if a burst is smaller.
+    /// The first cycle after `cycle` in which `bytes` can be transferred if no other transfer takes place; `None` if a
+    /// burst holds fewer bytes.
     pub fn ready_at(&self, cycle: u64, bytes: u64) -> Option<u64> {
         let cost = bytes.saturating_mul(self.byte);
         if cost > self.burst || self.rate == 0 {
@@ -54,7 +55,7 @@ impl TokenBucket {
         let missing = cost.saturating_sub(self.tokens);
         Some((self.next + missing.div_ceil(self.rate)).saturating_sub(1).max(cycle + 1))
     }
-    /// Bytes that were transferred.
+    /// Bytes transferred so far.
     pub fn taken(&self) -> u64 {
         self.taken
     }

@@ -1,40 +1,40 @@
 //! A memory with channels, banks, open rows and refresh.
 //!
-//! A burst goes to the channel and bank that its address names. In an open row it takes the data bus for its own time; in
-//! another row the bank closes the one (tRP) and opens the other (tRCD) first, and not sooner than tRC after it opened the
-//! last. Each channel stops for tRFC every tREFI. The controller reorders: a burst that waits for
-//! its row lets others use the bus. Commands and the turn of the bus between reads and writes are free, so this is an upper
-//! bound; parameters are those of JEDEC's speed bins, in picoseconds.
+//! The address of a burst determines its channel and bank. If its row is open, the burst takes the data bus for
+//! `burst_ps`. Otherwise the bank first closes the open row (tRP) and opens the other one (tRCD), at least tRC after it
+//! last opened a row. Each channel stops for tRFC every tREFI. The controller reorders: while a burst waits for its
+//! row, other bursts use the bus. Commands and turning the bus between reads and writes take no time, so the model is
+//! an upper bound. Parameters are those of JEDEC's speed bins, in picoseconds.
 //!
-//! Closed forms ([`Timing::stream_bandwidth`], [`Timing::random_bandwidth`]) and tests that compare both.
+//! [`Timing::stream_bandwidth`] and [`Timing::random_bandwidth`] are closed forms; tests compare them with the model.
 
 use serde::{Deserialize, Serialize};
 
-/// The parameters of a memory.
+/// Organisation and timing of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// Channels, a power of two.
+    /// Number of channels, a power of two.
     pub channels: u32,
-    /// Banks of a channel, a power of two.
+    /// Banks per channel, a power of two.
     pub banks: u32,
-    /// Bytes of a row of a bank, a power of two.
+    /// Bytes per row of a bank, a power of two.
     pub row_bytes: u32,
-    /// Bytes of a burst, a power of two.
+    /// Bytes per burst, a power of two.
     pub burst_bytes: u32,
-    /// Time of a burst on the data bus.
+    /// Time of a burst on the data bus, in picoseconds, like all times below.
     pub burst_ps: u64,
-    /// Row to column delay: opening a row.
+    /// tRCD, row to column delay: the time to open a row.
     pub t_rcd_ps: u64,
-    /// Precharge: closing a row.
+    /// tRP, precharge: the time to close a row.
     pub t_rp_ps: u64,
-    /// Row cycle: between two openings in a bank.
+    /// tRC, row cycle: the least time between two openings in a bank.
     pub t_rc_ps: u64,
-    /// From the column command to the data.
+    /// tCL: from the column command to the data.
     pub t_cl_ps: u64,
-    /// Between two refreshes.
+    /// tREFI: the interval of refreshes.
     pub t_refi_ps: u64,
-    /// Time of a refresh.
+    /// tRFC: the time of a refresh.
     pub t_rfc_ps: u64,
 }
 
@@ -82,19 +82,20 @@ impl Timing {
         t_rfc_ps: 260_000,
     };
 
-    /// Bytes a second on the data buses, bits on the wires alone.
+    /// Bytes a second of all data buses, without refresh and row changes.
     pub fn peak_bandwidth(&self) -> f64 {
         f64::from(self.channels) * f64::from(self.burst_bytes) * 1e12 / self.burst_ps as f64
     }
     fn refresh(&self) -> f64 {
         1.0 - self.t_rfc_ps as f64 / self.t_refi_ps as f64
     }
-    /// Bytes a second of an ascending stream: all but refresh, since rows open in other banks meanwhile.
+    /// Bytes a second of a stream of ascending addresses. Only refresh costs bandwidth, since rows open in other banks
+    /// meanwhile.
     pub fn stream_bandwidth(&self) -> f64 {
         self.peak_bandwidth() * self.refresh()
     }
-    /// Bytes a second of bursts in random rows with `outstanding` requests: the bus, the row cycles of all banks, or the
-    /// requests that wait for rows, whichever is least.
+    /// Bytes a second of bursts in random rows with `outstanding` requests: the least of the bandwidths of the buses,
+    /// of the row cycles of all banks, and of requests that wait for their rows.
     pub fn random_bandwidth(&self, outstanding: u32) -> f64 {
         let banks = f64::from(self.channels * self.banks);
         let burst = f64::from(self.burst_bytes);
@@ -109,7 +110,7 @@ impl Timing {
 struct Bank {
     row: Option<u64>,
     opened: u64,
-    /// When the last column command's data has left.
+    /// When the data of the last burst has left, in picoseconds.
     free: u64,
 }
 
@@ -129,14 +130,14 @@ impl Dram {
         let banks = (timing.channels * timing.banks) as usize;
         Self { timing, banks: vec![Bank::default(); banks], bus: vec![0; timing.channels as usize], hits: 0, misses: 0 }
     }
-    /// Bursts in an open row, and others.
+    /// Bursts that found their row open, and bursts that did not.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (self.hits, self.misses)
     }
-    /// A burst at an address, asked for at `now`: when its data is there, in picoseconds. Requests of a bank are served in the
-    /// order of the calls.
+    /// Serves the burst at `address`, requested at `now`. Returns the time at which its data arrives, in picoseconds.
+    /// Each bank serves its requests in the order of the calls.
     ///
-    /// Neighbouring bursts are in neighbouring channels, neighbouring rows in neighbouring banks.
+    /// Neighbouring bursts are in neighbouring channels; neighbouring rows are in neighbouring banks.
     pub fn access(&mut self, now: u64, address: u64) -> u64 {
         let t = self.timing;
         let burst = address / u64::from(t.burst_bytes);
@@ -155,8 +156,8 @@ impl Dram {
             (state.row, state.opened) = (Some(row), open);
             open + t.t_rcd_ps
         };
-        // A turn on the bus by the time of the request: who waits for a row lets others pass.
-        // The refresh is at the end of each interval.
+        // The bus is assigned by the time of the request, so a burst that waits for its row lets others pass. Each
+        // interval ends with its refresh.
         let after_refresh = |start: u64| {
             let phase = start % t.t_refi_ps;
             if phase + t.burst_ps > t.t_refi_ps - t.t_rfc_ps { start + t.t_refi_ps - phase } else { start }
@@ -167,7 +168,7 @@ impl Dram {
         state.free = start + t.burst_ps;
         start + t.burst_ps
     }
-    /// Bytes a second of a stream of addresses with `outstanding` requests at a time.
+    /// Bytes a second of a sequence of addresses with at most `outstanding` requests at a time.
     pub fn measure(&mut self, addresses: impl Iterator<Item = u64>, outstanding: usize) -> f64 {
         let mut times = std::collections::VecDeque::with_capacity(outstanding);
         let (mut last, mut count) = (0, 0_u64);
@@ -219,9 +220,9 @@ mod tests {
             let random = |i| mix(i) % (1 << 34);
             let found = Dram::new(timing).measure((0..100_000).map(random), 1);
             let formula = timing.random_bandwidth(1);
-            // Rarely a row is open already, and the first of a bank needs no closing.
+            // A few bursts find their row open, and the first burst of a bank closes no row.
             assert!((found / formula - 1.0).abs() < 0.03, "{found} against {formula}");
-            // Many requests come near the bound of buses and banks and never beyond it.
+            // Many requests come near the bound of buses and banks, but never exceed it.
             let many = Dram::new(timing).measure((0..100_000).map(random), 512);
             let bound = timing.random_bandwidth(512);
             assert!(many <= bound * 1.01 && many > bound * 0.4, "{many} against {bound}");

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 /// A bounded queue between a producer and a consumer.
 ///
-/// *Ready* ([`Link::ready`]) and *valid* ([`Link::front`]) are those of the last commit: what is pushed in a cycle can be
-/// popped in the next one, and the place that a pop frees can be taken in the next one.
+/// *Ready* ([`Link::ready`]) and *valid* ([`Link::front`]) describe the state at the last commit: an entry pushed in
+/// one cycle can be popped in the next, and a place freed by a pop can be filled in the next.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     queue: VecDeque<T>,
     capacity: usize,
-    /// Entries that the consumer may see.
+    /// Entries that the consumer can see.
     visible: usize,
-    /// Entries that the producer must count.
+    /// Entries at the last commit, which take places until the next one.
     held: usize,
     peak: usize,
 }
@@ -22,15 +22,15 @@ impl<T> Link<T> {
     pub fn new(capacity: usize) -> Self {
         Self { queue: VecDeque::new(), capacity, visible: 0, held: 0, peak: 0 }
     }
-    /// Places that the producer may fill in this cycle.
+    /// Places that the producer can still fill in this cycle.
     pub fn ready(&self) -> usize {
         let staged = self.queue.len() - self.visible;
         self.capacity.saturating_sub(self.held + staged)
     }
-    /// Stages an entry.
+    /// Stages an entry. It becomes valid at the next commit.
     ///
     /// # Panics
-    /// If there is no room: ask [`Link::ready`].
+    /// If the link has no free place; ask [`Link::ready`] first.
     pub fn push(&mut self, entry: T) {
         assert!(self.ready() > 0, "a link of capacity {} is full", self.capacity);
         self.queue.push_back(entry);
@@ -44,7 +44,7 @@ impl<T> Link<T> {
         self.visible = self.visible.checked_sub(1)?;
         self.queue.pop_front()
     }
-    /// Valid entries.
+    /// Number of valid entries.
     pub fn len(&self) -> usize {
         self.visible
     }
@@ -52,11 +52,11 @@ impl<T> Link<T> {
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
-    /// The most entries that were held at a time.
+    /// The most entries that the link held at a commit.
     pub fn peak(&self) -> usize {
         self.peak
     }
-    /// The end of the cycle.
+    /// Ends the cycle: staged entries become valid, and popped entries free their places.
     pub fn commit(&mut self) {
         self.visible = self.queue.len();
         self.held = self.visible;
@@ -78,7 +78,7 @@ mod tests {
         link.commit();
         assert_eq!((link.ready(), link.len()), (0, 2));
         assert_eq!(link.pop(), Some('a'));
-        // The place is free after the commit.
+        // The place becomes free at the commit.
         assert_eq!(link.ready(), 0);
         link.commit();
         assert_eq!(link.ready(), 1);

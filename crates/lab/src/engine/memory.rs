@@ -1,4 +1,4 @@
-//! A memory by name: bandwidth alone, or banks and channels behind a prefetcher.
+//! A memory by name: bandwidth only, or banks and channels behind a prefetcher.
 
 use std::collections::VecDeque;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use super::TokenBucket;
 use super::dram::{Dram, Timing};
 
-/// Which memory a machine has.
+/// The kind of memory of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryKind {
-    /// Bandwidth alone, as much as the machine's other fields say.
+    /// Bandwidth only; other fields of the machine give the amount.
     #[default]
     Bandwidth,
-    /// DDR4-3200: 25.6 GB/s a module.
+    /// DDR4-3200: 25.6 GB/s per module.
     #[serde(rename = "ddr4-3200")]
     Ddr4,
-    /// DDR5-4800: 38.4 GB/s a module.
+    /// DDR5-4800: 38.4 GB/s per module.
     #[serde(rename = "ddr5-4800")]
     Ddr5,
-    /// HBM2 at 2 Gbit/s a pin: 256 GB/s a stack.
+    /// HBM2 at 2 Gbit/s per pin: 256 GB/s per stack.
     Hbm2,
 }
 
 impl MemoryKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Bandwidth, Self::Ddr4, Self::Ddr5, Self::Hbm2];
-    /// Banks and channels of so many modules side by side; `None` if it is bandwidth alone.
+    /// Banks and channels of `modules` modules side by side; `None` for [`MemoryKind::Bandwidth`].
     pub fn timing(self, modules: u32) -> Option<Timing> {
         let one = match self {
             Self::Bandwidth => return None,
@@ -39,17 +39,17 @@ impl MemoryKind {
     }
 }
 
-/// A memory from which, and to which, ascending addresses are streamed.
+/// A memory that streams ascending addresses.
 #[derive(Clone, Debug)]
 pub enum Memory {
-    /// Bandwidth alone.
+    /// Bandwidth only.
     Bucket(TokenBucket),
     /// Banks and channels.
     Banks(Box<Stream>),
 }
 
 impl Memory {
-    /// Bytes that can be transferred in this cycle.
+    /// Bytes that can be transferred in `cycle`.
     #[inline]
     pub fn available(&self, cycle: u64) -> u64 {
         match self {
@@ -57,7 +57,7 @@ impl Memory {
             Self::Banks(stream) => stream.available(cycle),
         }
     }
-    /// Transfers bytes if all of them can be.
+    /// Transfers `bytes` if all of them can be transferred in `cycle`, and returns whether it did.
     #[inline]
     pub fn take(&mut self, cycle: u64, bytes: u64) -> bool {
         match self {
@@ -65,7 +65,8 @@ impl Memory {
             Self::Banks(stream) => stream.take(cycle, bytes),
         }
     }
-    /// The first cycle after `cycle` in which `bytes` can be transferred if nothing else is; `None` if that is never.
+    /// The first cycle after `cycle` in which `bytes` can be transferred if no other transfer takes place; `None` if
+    /// they never can.
     #[inline]
     pub fn ready_at(&self, cycle: u64, bytes: u64) -> Option<u64> {
         match self {
@@ -73,7 +74,7 @@ impl Memory {
             Self::Banks(stream) => stream.ready_at(cycle, bytes),
         }
     }
-    /// Bytes that were transferred.
+    /// Bytes transferred so far.
     pub fn taken(&self) -> u64 {
         match self {
             Self::Bucket(bucket) => bucket.taken(),
@@ -82,14 +83,14 @@ impl Memory {
     }
 }
 
-/// Bursts of a channel that are under way or wait in the prefetcher: more than an access takes, and than a refresh holds up.
+/// Prefetched bursts per channel. They cover the time of an access, and most of a refresh.
 const WINDOW: usize = 128;
 
-/// A prefetcher before banks and channels: it keeps a window of bursts at ascending addresses under way, and asks for another
-/// when one is consumed. Writes are bursts of the same stream.
+/// A prefetcher in front of banks and channels. It keeps a window of bursts at ascending addresses in flight and
+/// requests another one when one is consumed. Writes count as bursts of the same stream.
 ///
-/// Several streams can run in lockstep, each from a region of its own, as elements do that work on parts of the same size: a
-/// burst is there when it is in all of them.
+/// Several streams can run in lockstep, each in its own region, like elements that work on parts of the same size. A
+/// burst arrives when it has arrived in all streams.
 #[derive(Clone, Debug)]
 pub struct Stream {
     dram: Dram,
@@ -97,15 +98,16 @@ pub struct Stream {
     megahertz: u64,
     /// The next address of each stream.
     next: Vec<u64>,
-    /// When bursts are there, in picoseconds, oldest first and ascending.
+    /// When the bursts arrive, in picoseconds, oldest first and ascending.
     done: VecDeque<u64>,
-    /// Bytes of the oldest burst that are consumed.
+    /// Consumed bytes of the oldest burst.
     used: u64,
     taken: u64,
 }
 
 impl Stream {
-    /// `streams` streams, `stride` bytes apart, at a clock of `megahertz`. At least `ahead` bytes are fetched ahead.
+    /// `streams` streams that begin `stride` bytes apart, for a clock of `megahertz`. Prefetches at least `ahead`
+    /// bytes.
     pub fn new(timing: Timing, megahertz: u64, streams: u64, stride: u64, ahead: u64) -> Self {
         let burst = u64::from(timing.burst_bytes);
         let window = (WINDOW * timing.channels as usize).max(ahead.div_ceil(burst) as usize + 1);
@@ -130,11 +132,11 @@ impl Stream {
         });
         self.done.push_back(there);
     }
-    /// The picosecond at which a cycle begins.
+    /// The start of a cycle, in picoseconds.
     fn time(&self, cycle: u64) -> u64 {
         (u128::from(cycle) * 1_000_000 / u128::from(self.megahertz)) as u64
     }
-    /// Bursts that `bytes` need, the one that is used in part included.
+    /// Bursts that `bytes` need, including a partly used one.
     fn bursts(&self, bytes: u64) -> usize {
         (self.used + bytes).div_ceil(self.burst) as usize
     }
@@ -166,7 +168,7 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// Bytes a second of transfers of `bytes`, as soon as each is possible.
+    /// Bytes a second of transfers of `bytes`, each as early as possible.
     fn rate(timing: Timing, streams: u64, stride: u64, bytes: u64) -> f64 {
         let megahertz = 1000;
         let mut memory = Memory::Banks(Box::new(Stream::new(timing, megahertz, streams, stride, bytes)));
@@ -186,7 +188,7 @@ mod tests {
         for kind in [MemoryKind::Ddr4, MemoryKind::Ddr5, MemoryKind::Hbm2] {
             for modules in [1, 2] {
                 let timing = kind.timing(modules).expect("banks");
-                // Transfers of less and more than a burst, and of parts of one.
+                // Transfers of a fraction of a burst, of one or several bursts, and of many.
                 for bytes in [8, 64, 96, 2048] {
                     let expected = timing.stream_bandwidth().min(bytes as f64 * 1e9);
                     let found = rate(timing, 1, 0, bytes);
@@ -200,8 +202,8 @@ mod tests {
     fn streams_that_meet_in_a_bank_wait_for_its_rows() {
         let timing = Timing::DDR4_3200;
         let apart = u64::from(timing.row_bytes);
-        // In neighbouring banks they take turns; in other rows of the same bank each burst opens a row, while bursts that are
-        // fetched far ahead do the same in the next bank.
+        // In neighbouring banks the streams take turns. In different rows of the same bank, each burst opens a row,
+        // while prefetched bursts open rows in the next bank.
         let same = apart * u64::from(timing.banks);
         let (good, bad) = (rate(timing, 4, 5 * apart, 64), rate(timing, 4, 64 * same, 64));
         assert!(good > 0.9 * timing.stream_bandwidth(), "{good}");

@@ -1,22 +1,22 @@
-//! The clock of a machine, and the parts that all machines are made of.
+//! The clock of a machine, and the parts that all machines share.
 //!
-//! **Two phases.** In a cycle every component first *evaluates*: it reads what was committed before and stages its outputs.
-//! Then all of them *commit*. The order in which components evaluate does not matter, as in hardware with registers between
-//! them.
+//! **Two phases.** In each cycle every component first *evaluates*: it reads the committed state and stages its
+//! outputs. Then all components *commit*. The order of evaluation does not matter, as in hardware with registers
+//! between components.
 //!
-//! **Skip-ahead.** A machine says when something can happen next ([`Clocked::next_event`]). [`run`] jumps there and tells the
-//! machine how many cycles it has passed ([`Clocked::skip`]), so that they are counted under the reason for which they idle.
-//! A test runs machines with and without and demands equal statistics.
+//! **Skip-ahead.** A machine tells the next cycle in which something can happen ([`Clocked::next_event`]). [`run`]
+//! jumps there and tells the machine how many cycles it skipped ([`Clocked::skip`]), so the machine counts them under
+//! the reason for its stall. A test runs machines with and without skip-ahead and compares all statistics.
 //!
 //! | part | is |
 //! |---|---|
 //! | [`Link`] | a bounded queue with valid and ready |
 //! | [`Pipeline`] | a latency and an initiation interval |
-//! | [`TokenBucket`], [`Port`] | a memory of so many bytes a second; the same in nodes |
+//! | [`TokenBucket`], [`Port`] | a memory of a given bandwidth; the same in nodes |
 //! | [`dram::Dram`] | banks and channels with open rows and refresh |
-//! | [`Memory`] | one or the other, by name |
-//! | [`Activity`] | busy cycles and stalls by reason, which add up |
-//! | [`trace::Trace`] | what happened when, as Chrome JSON or VCD |
+//! | [`Memory`] | either of the two, by name |
+//! | [`Activity`] | busy cycles and stalls by reason, which add up to all cycles |
+//! | [`trace::Trace`] | operations with their cycles, as Chrome JSON or VCD |
 
 mod bucket;
 pub mod dram;
@@ -36,29 +36,29 @@ pub use stats::{Activity, Stall};
 
 /// A machine that is stepped cycle by cycle.
 pub trait Clocked {
-    /// Reads what is committed, stages what follows from it.
+    /// Reads the committed state and stages the changes of this cycle.
     fn eval(&mut self, cycle: u64);
-    /// Makes what was staged visible.
+    /// Makes the staged changes visible.
     fn commit(&mut self, cycle: u64);
-    /// The first cycle after `cycle` in which something can happen; `None` if nothing will ever.
+    /// The first cycle after `cycle` in which something can happen; `None` if nothing ever will.
     fn next_event(&self, cycle: u64) -> Option<u64>;
-    /// Counts `cycles` cycles, after `cycle`, in which nothing happens.
+    /// Counts the `cycles` cycles after `cycle` in which nothing happens.
     fn skip(&mut self, cycle: u64, cycles: u64);
     /// Whether all work is done.
     fn is_done(&self) -> bool;
 }
 
-/// A machine that did not come to its end.
+/// The reason why a machine did not finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// Nothing can happen any more, and work is left.
+    /// Work is left, but nothing can happen any more.
     #[error("the machine is stuck after cycle {cycle}: work is left and nothing can happen any more")]
     Stuck {
         /// The last cycle.
         cycle: u64,
     },
-    /// The limit is reached.
+    /// The machine reached the limit of cycles.
     #[error("the machine did not finish within {limit} cycles: raise the limit or choose a smaller workload")]
     Limit {
         /// The limit.
@@ -66,7 +66,7 @@ pub enum EngineError {
     },
 }
 
-/// Steps a machine until it is done. Returns the cycles that this took: the number of the first cycle after the last.
+/// Steps a machine until it is done. Returns the number of cycles.
 ///
 /// # Errors
 /// If nothing can happen any more, or after `limit` cycles.
@@ -74,7 +74,7 @@ pub fn run<M: Clocked>(machine: &mut M, limit: u64) -> Result<u64, EngineError> 
     drive(machine, limit, true)
 }
 
-/// [`run`] without skip-ahead: the twin that tests compare with.
+/// [`run`] without skip-ahead, for comparison in tests.
 ///
 /// # Errors
 /// As [`run`].

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What enters in cycle c leaves in cycle c + `latency`; entries are at least `interval` cycles apart.
+/// A pipeline: an entry of cycle c leaves in cycle c + `latency`, and entries are at least `interval` cycles apart.
 #[derive(Clone, Debug)]
 pub struct Pipeline<T> {
     entries: VecDeque<(u64, T)>,
@@ -13,27 +13,27 @@ pub struct Pipeline<T> {
 }
 
 impl<T> Pipeline<T> {
-    /// A pipeline of so many stages with an initiation interval of at least 1.
+    /// A pipeline of `latency` stages with the initiation interval `interval`, which is raised to 1 if it is 0.
     pub fn new(latency: u64, interval: u64) -> Self {
         Self { entries: VecDeque::new(), latency, interval: interval.max(1), free: 0 }
     }
-    /// Whether an entry may enter.
+    /// Whether an entry may enter in `cycle`.
     #[inline]
     pub fn ready(&self, cycle: u64) -> bool {
         cycle >= self.free
     }
-    /// The first cycle in which an entry may enter.
+    /// The first cycle in which the next entry may enter.
     pub fn free_at(&self) -> u64 {
         self.free
     }
-    /// An entry enters.
+    /// Adds an entry in `cycle`.
     #[inline]
     pub fn push(&mut self, cycle: u64, entry: T) {
         debug_assert!(self.ready(cycle), "an entry in cycle {cycle}, the pipeline is free in {}", self.free);
         self.free = cycle + self.interval;
         self.entries.push_back((cycle + self.latency, entry));
     }
-    /// The entry that leaves in this cycle, or has waited to leave.
+    /// Takes the entry that leaves in `cycle` or should have left before.
     #[inline]
     pub fn pop(&mut self, cycle: u64) -> Option<T> {
         match self.entries.front() {
@@ -41,16 +41,16 @@ impl<T> Pipeline<T> {
             _ => None,
         }
     }
-    /// When the oldest entry leaves.
+    /// The cycle in which the oldest entry leaves.
     #[inline]
     pub fn next_exit(&self) -> Option<u64> {
         self.entries.front().map(|(exit, _)| *exit)
     }
-    /// Entries on their way.
+    /// Number of entries in the pipeline.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
-    /// Whether nothing is on its way.
+    /// Whether the pipeline has no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -68,7 +68,7 @@ mod tests {
         assert!(!pipe.ready(6) && pipe.ready(7));
         pipe.push(7, 'b');
         assert_eq!((pipe.pop(7), pipe.next_exit(), pipe.pop(8)), (None, Some(8), Some('a')));
-        // What was not fetched waits.
+        // An entry waits until it is taken.
         assert_eq!((pipe.pop(12), pipe.is_empty()), (Some('b'), true));
     }
 }

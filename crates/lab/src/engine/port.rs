@@ -2,8 +2,8 @@
 
 use super::Memory;
 
-/// A [`Memory`] in nodes. Bandwidth for results is booked together with the operands' when an operation starts, so that
-/// reads don't run ahead of writes and no write buffer overflows.
+/// A [`Memory`] that counts in nodes. When an operation starts, it books the bandwidth for its operands and for its
+/// results. So reads do not run ahead of writes, and no write buffer overflows.
 #[derive(Clone, Debug)]
 pub struct Port {
     memory: Memory,
@@ -17,7 +17,7 @@ impl Port {
     pub fn new(memory: Memory, node: u64) -> Self {
         Self { memory, node, read: 0, written: 0 }
     }
-    /// Books so many nodes to be read and written, all or none.
+    /// Books the transfer of `reads` and `writes` nodes, all or none, and returns whether it did.
     #[inline(always)]
     pub fn book(&mut self, cycle: u64, reads: u64, writes: u64) -> bool {
         let done = self.memory.take(cycle, (reads + writes) * self.node);
@@ -26,21 +26,21 @@ impl Port {
         }
         done
     }
-    /// Counts nodes that are too few to be worth booking.
+    /// Counts a few nodes as transferred without booking bandwidth for them.
     #[inline(always)]
     pub fn count(&mut self, reads: u64, writes: u64) {
         self.read += reads * self.node;
         self.written += writes * self.node;
     }
-    /// Nodes that could be moved in this cycle.
+    /// Nodes that the memory could transfer in `cycle`.
     pub fn available(&self, cycle: u64) -> u64 {
         self.memory.available(cycle) / self.node
     }
-    /// The first cycle after this one in which so many nodes could be moved.
+    /// The first cycle after `cycle` in which `nodes` nodes could be transferred; `None` if they never can.
     pub fn ready_at(&self, cycle: u64, nodes: u64) -> Option<u64> {
         self.memory.ready_at(cycle, nodes * self.node)
     }
-    /// Bytes read and written.
+    /// Bytes read and bytes written.
     pub fn bytes(&self) -> (u64, u64) {
         (self.read, self.written)
     }

@@ -1,22 +1,22 @@
-//! Where the cycles of a component go.
+//! Busy cycles and stalls of a component.
 
 use serde::Serialize;
 
-/// Why a component did nothing in a cycle.
+/// The reason why a component did nothing in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stall {
     /// Operands have not arrived.
     Input,
-    /// There is no room for the result.
+    /// The result has no room.
     Output,
-    /// The bandwidth of the memory is used up.
+    /// The memory has no bandwidth left.
     Memory,
-    /// An operand is being computed.
+    /// An operand is still being computed.
     Hazard,
-    /// The cycle belongs to other work, which is not ready: a fixed schedule.
+    /// The fixed schedule gives the cycle to other work, which is not ready.
     Slot,
-    /// No work is left for this component.
+    /// The component has no work left.
     Drained,
 }
 
@@ -36,7 +36,7 @@ impl Stall {
     }
 }
 
-/// The cycles of a component: busy ones, and stalls by reason. Each cycle is counted once.
+/// The cycles of a component: busy ones, and stalls by reason. Each cycle counts once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Activity {
     /// Cycles with work.
@@ -45,17 +45,17 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// `cycles` cycles with work.
+    /// Counts `cycles` busy cycles.
     #[inline]
     pub fn work(&mut self, cycles: u64) {
         self.busy += cycles;
     }
-    /// `cycles` cycles without.
+    /// Counts `cycles` cycles without work.
     #[inline]
     pub fn stall(&mut self, reason: Stall, cycles: u64) {
         self.stalls[reason as usize] += cycles;
     }
-    /// Cycles lost for a reason.
+    /// Cycles lost for `reason`.
     pub fn stalled(&self, reason: Stall) -> u64 {
         self.stalls[reason as usize]
     }
@@ -67,7 +67,7 @@ impl Activity {
     pub fn utilisation(&self) -> f64 {
         if self.total() == 0 { 0.0 } else { self.busy as f64 / self.total() as f64 }
     }
-    /// The names and cycles of the reasons that occurred.
+    /// Names and cycles of the reasons that occurred.
     pub fn reasons(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Stall::ALL.iter().map(|r| (r.name(), self.stalled(*r))).filter(|(_, cycles)| *cycles > 0)
     }

@@ -1,4 +1,4 @@
-//! What happened when: Chrome's trace format, which Perfetto reads, and VCD, which waveform viewers read.
+//! Traces of operations, in Chrome's trace format, which Perfetto reads, and in VCD, which waveform viewers read.
 
 use std::fmt::Write as _;
 
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 /// One operation of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Row of the trace: a name from [`Trace::new`].
+    /// The row of the trace: an index into the names given to [`Trace::new`].
     pub track: usize,
-    /// What is done.
+    /// The name of the operation.
     pub name: String,
     /// First cycle.
     pub start: u64,
-    /// Cycles.
+    /// Number of cycles.
     pub cycles: u64,
 }
 
-/// A record of the first so many operations.
+/// A record of operations, up to a limit.
 #[derive(Clone, Debug)]
 pub struct Trace {
     tracks: Vec<String>,
@@ -26,11 +26,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace of at most `limit` events on these tracks.
+    /// A trace of at most `limit` events on rows with these names.
     pub fn new(tracks: impl IntoIterator<Item = impl Into<String>>, limit: usize) -> Self {
         Self { tracks: tracks.into_iter().map(Into::into).collect(), events: Vec::new(), limit }
     }
-    /// Adds an event while there is room.
+    /// Adds an event if there is room for it.
     pub fn add(&mut self, track: usize, start: u64, cycles: u64, name: impl FnOnce() -> String) {
         if self.has_room() {
             self.events.push(Event { track, name: name(), start, cycles });
@@ -41,15 +41,15 @@ impl Trace {
     pub fn has_room(&self) -> bool {
         self.events.len() < self.limit
     }
-    /// The rows.
+    /// The names of the rows.
     pub fn tracks(&self) -> &[String] {
         &self.tracks
     }
-    /// The events, in the order in which they were added.
+    /// The events, in the order of [`Trace::add`].
     pub fn events(&self) -> &[Event] {
         &self.events
     }
-    /// Chrome's trace format, one microsecond a cycle; the key `cycles_per_us` says so.
+    /// Chrome's trace format, with one microsecond per cycle (`cycles_per_us`).
     pub fn chrome(&self) -> Value {
         let names = self.tracks.iter().enumerate().map(|(track, name)| {
             json!({ "ph": "M", "name": "thread_name", "pid": 1, "tid": track, "args": { "name": name } })
@@ -60,7 +60,8 @@ impl Trace {
             .map(|e| json!({ "ph": "X", "name": e.name, "pid": 1, "tid": e.track, "ts": e.start, "dur": e.cycles }));
         json!({ "traceEvents": names.chain(events).collect::<Vec<_>>(), "cycles_per_us": 1 })
     }
-    /// A value change dump: for each track a wire `busy` and a string with the operation, one nanosecond a cycle.
+    /// A value change dump with one nanosecond per cycle. Each track has a wire `busy` and a string with the name of
+    /// its operation.
     pub fn vcd(&self) -> String {
         let mut out = String::from("$timescale 1ns $end\n$scope module lab $end\n");
         let code = |kind: char, track: usize| format!("{kind}{track}");
@@ -70,7 +71,7 @@ impl Trace {
             let _ = writeln!(out, "$var string 1 {} {wire}_op $end", code('o', track));
         }
         out.push_str("$upscope $end\n$enddefinitions $end\n");
-        // Ends come before starts, so that back-to-back operations stay busy.
+        // Ends sort before starts of the same cycle, so a track stays busy through back-to-back operations.
         let mut changes: Vec<(u64, bool, &Event)> = Vec::new();
         for event in &self.events {
             changes.push((event.start + event.cycles, false, event));

@@ -1,17 +1,19 @@
-//! Sums of sums, on an adder with a latency: a graph of additions whose ready ones are issued in turn.
+//! Sums of sums on an adder with a latency: a graph of additions. Ready additions are issued in the order in which they
+//! became ready.
 //!
-//! A mixed adder takes a sum of two sums in two passes: the sum leaves the pipeline, enters it again in the same cycle, and
-//! takes that cycle's slot.
+//! A mixed adder adds two sums in two passes: the entry leaves the pipeline, enters it again in the same cycle, and
+//! takes the slot of that cycle.
 
 use std::collections::VecDeque;
 
 use super::group::Group;
 use crate::engine::Pipeline;
 
-/// A value: a bucket or the result of an addition.
+/// The index of a value: a bucket, or the result of an addition.
 type Value = u32;
 
-/// A point adder: a pipeline that takes one operation a cycle. What needs several passes enters again when it leaves.
+/// A point adder: a pipeline that takes one operation per cycle. An operation of several passes enters again when it
+/// leaves.
 #[derive(Clone, Debug)]
 pub(super) struct Adder<T> {
     pipe: Pipeline<(T, u64)>,
@@ -21,7 +23,8 @@ impl<T> Adder<T> {
     pub(super) fn new(latency: u64) -> Self {
         Self { pipe: Pipeline::new(latency, 1) }
     }
-    /// What leaves in this cycle. A first pass that ends takes this cycle's slot. Call it before [`Adder::is_free`].
+    /// Takes the operation that leaves in `cycle` after its last pass. An earlier pass that ends takes the slot of this
+    /// cycle, so call this before [`Adder::is_free`].
     #[inline]
     pub(super) fn pop(&mut self, cycle: u64) -> Option<T> {
         let (entry, passes) = self.pipe.pop(cycle)?;
@@ -31,17 +34,17 @@ impl<T> Adder<T> {
         self.pipe.push(cycle, (entry, passes - 1));
         None
     }
-    /// Whether the slot of this cycle is free.
+    /// Whether the slot of `cycle` is free.
     #[inline]
     pub(super) fn is_free(&self, cycle: u64) -> bool {
         self.pipe.ready(cycle)
     }
-    /// Takes the slot of this cycle for an operation of so many passes.
+    /// Takes the slot of `cycle` for an operation of `passes` passes.
     #[inline]
     pub(super) fn push(&mut self, cycle: u64, entry: T, passes: u64) {
         self.pipe.push(cycle, (entry, passes));
     }
-    /// When an operation leaves the pipeline next.
+    /// The cycle in which the oldest operation leaves the pipeline.
     fn next_exit(&self) -> Option<u64> {
         self.pipe.next_exit()
     }
@@ -50,22 +53,22 @@ impl<T> Adder<T> {
     }
 }
 
-/// Additions that wait for each other.
+/// A graph of additions, some of which wait for others.
 #[derive(Clone, Debug)]
 pub(super) struct Graph<P> {
     values: Vec<Option<P>>,
     /// Operands and result.
     ops: Vec<(Value, Value, Value)>,
-    /// Operands that an addition still waits for.
+    /// Number of operands that each addition still waits for.
     missing: Vec<u8>,
-    /// The additions that wait for a value.
+    /// The additions that wait for each value.
     users: Vec<Vec<u32>>,
     ready: VecDeque<u32>,
     left: usize,
 }
 
 impl<P: Clone> Graph<P> {
-    /// Over values that are there.
+    /// A graph over known values.
     pub(super) fn new(values: Vec<P>) -> Self {
         let users = vec![Vec::new(); values.len()];
         Self {
@@ -77,7 +80,7 @@ impl<P: Clone> Graph<P> {
             left: 0,
         }
     }
-    /// An addition; returns its result.
+    /// Adds an addition to the graph; returns the index of its result.
     pub(super) fn add(&mut self, a: Value, b: Value) -> Value {
         let (op, result) = (self.ops.len() as u32, self.values.len() as u32);
         let mut missing = 0;
@@ -97,10 +100,11 @@ impl<P: Clone> Graph<P> {
         }
         result
     }
-    /// sum of (i + 1) values[i], by a running sum from the top; returns it and the plain sum. `values` is not empty.
+    /// The sum of (i + 1) `values[i]` by a running sum from the top. Returns it and the plain sum. `values` is not
+    /// empty.
     fn weighted(&mut self, values: &[Value]) -> (Value, Value) {
         let Some((first, rest)) = values.split_last() else { unreachable!("there is a value") };
-        // The running sums first: they are the longer chain, and go first when two additions are ready.
+        // The running sums are the longer chain. They are added first, so they go first when two additions are ready.
         let mut running = vec![*first];
         for value in rest.iter().rev() {
             let next = self.add(running[running.len() - 1], *value);
@@ -109,7 +113,7 @@ impl<P: Clone> Graph<P> {
         let total = running[1..].iter().fold(*first, |total, sum| self.add(total, *sum));
         (total, running[running.len() - 1])
     }
-    /// The values, each the sum of `copies` neighbours.
+    /// The sums of each `copies` neighbouring values.
     pub(super) fn merge(&mut self, values: &[Value], copies: usize) -> Vec<Value> {
         let mut merged = Vec::with_capacity(values.len() / copies);
         for group in values.chunks(copies) {
@@ -121,7 +125,7 @@ impl<P: Clone> Graph<P> {
         }
         merged
     }
-    /// sum of (i + 1) bucket i over all values of `buckets`, by so many segments.
+    /// The sum of (i + 1) `buckets[i]`, by `segments` running sums side by side.
     pub(super) fn buckets(&mut self, buckets: &[Value], segments: usize) -> Value {
         let segments = segments.min(buckets.len().next_power_of_two() / 2).max(1);
         let len = buckets.len() / segments;
@@ -129,14 +133,15 @@ impl<P: Clone> Graph<P> {
             return self.weighted(buckets).0;
         }
         let parts: Vec<(Value, Value)> = buckets.chunks(len).map(|segment| self.weighted(segment)).collect();
-        // Bucket len s + j has the weight len s + j + 1: the segment's own sum, and len s times its plain sum.
+        // Let s be the segment's number and len its length: its bucket j has the weight len s + j + 1. So a segment
+        // adds its own weighted sum, and len s times its plain sum.
         let plain: Vec<Value> = parts[1..].iter().map(|(_, plain)| *plain).collect();
         let mut sum = self.weighted(&plain).0;
         for _ in 0..len.ilog2() {
             sum = self.add(sum, sum);
         }
         let mut totals: VecDeque<Value> = parts.iter().map(|(total, _)| *total).chain([sum]).collect();
-        // A tree.
+        // A tree of additions.
         while let (Some(a), Some(b)) = (totals.pop_front(), totals.pop_front()) {
             let pair = self.add(a, b);
             totals.push_back(pair);
@@ -146,7 +151,7 @@ impl<P: Clone> Graph<P> {
         }
         totals[0]
     }
-    /// sum of 2^(offset of window j) sums[j], by Horner's rule.
+    /// The sum of 2^(offset of window j) `sums[j]`, by Horner's rule.
     pub(super) fn windows(&mut self, sums: &[Value], windows: &[u32]) -> Value {
         let mut rest = sums.iter().zip(windows).rev();
         let Some((mut total, _)) = rest.next().map(|(v, w)| (*v, *w)) else { unreachable!("there is a window") };
@@ -158,7 +163,7 @@ impl<P: Clone> Graph<P> {
         }
         total
     }
-    /// A result that has left the adder.
+    /// Stores a result that has left the adder.
     pub(super) fn finish(&mut self, value: Value, point: P) {
         self.values[value as usize] = Some(point);
         self.left -= 1;
@@ -169,7 +174,8 @@ impl<P: Clone> Graph<P> {
             }
         }
     }
-    /// The next addition that is ready: its result, which the adder delivers to [`Graph::finish`].
+    /// Issues the next ready addition. Returns the index and the value of its result; the adder delivers both to
+    /// [`Graph::finish`].
     pub(super) fn issue<G: Group<Point = P>>(&mut self, group: &G) -> Option<(Value, P)> {
         let (a, b, result) = self.ops[self.ready.pop_front()? as usize];
         match (&self.values[a as usize], &self.values[b as usize]) {
@@ -185,12 +191,12 @@ impl<P: Clone> Graph<P> {
     pub(super) fn is_done(&self) -> bool {
         self.left == 0
     }
-    /// A value that is there.
+    /// A value, if it is computed.
     pub(super) fn value(&self, value: Value) -> Option<&P> {
         self.values[value as usize].as_ref()
     }
-    /// Cycles until all additions are done, with an adder of so many stages to itself and `passes` passes for each; the number
-    /// of additions.
+    /// Computes all additions with an adder of its own, of `latency` stages and `passes` passes per addition. Returns
+    /// the cycles and the number of additions.
     pub(super) fn run<G: Group<Point = P>>(&mut self, latency: u64, passes: u64, group: &G) -> (u64, u64) {
         let mut adder = Adder::new(latency);
         let (mut cycle, mut ops) = (0, 0);

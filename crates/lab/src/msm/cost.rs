@@ -4,15 +4,15 @@ use super::{Aggregation, Hazards, Params};
 use crate::LabError;
 use crate::cost::{Breakdown, Costs};
 
-/// Bits of the scalar that Table I covers.
+/// Bits of the scalar in the paper's Table I.
 pub const TABLE1_BITS: u32 = 256;
 
-/// PEs that cover a scalar with windows of so many bits, by Table I.
+/// PEs for windows of `window` bits that cover a scalar, as in Table I.
 pub fn pes(window: u32) -> u32 {
     TABLE1_BITS.div_ceil(window)
 }
 
-/// One PE at 28 nm: the adder, the bucket memory of 2^w points, and its power.
+/// Area of one PE at 28 nm, its adder and its bucket memory of 2^`window` points, and the power of the adder.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -23,10 +23,11 @@ pub fn element(costs: &Costs, window: u32) -> Result<Breakdown, LabError> {
     Ok(out)
 }
 
-/// All PEs of a design, at its clock and with every adder busy.
+/// All PEs of a design at its clock, with every adder busy.
 ///
-/// Each has the bucket memory of the widest window that it serves ([`Params::bucket_windows`]), twice where the aggregation
-/// of a pass overlaps the next one, and a queue of as many points. A mixed adder has seven multipliers instead of nine.
+/// Each PE has the bucket memory of the widest window that it serves ([`Params::bucket_windows`]), and a second one if
+/// the aggregation of a pass overlaps the next pass. With [`Hazards::Queue`] it also has the memory of its conflict
+/// queue. The area and power of a mixed adder, with seven multipliers instead of nine, are scaled by `msm.mixed.share`.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -36,7 +37,7 @@ pub fn elements(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
     let adder = if p.mixed_padd { costs.get("msm.mixed.share")? } else { 1.0 };
     let clock = p.frequency_mhz as f64 / 1e3;
     let memories = if p.aggregation == Aggregation::Overlapped && p.passes() > 1 { 2.0 } else { 1.0 };
-    // The table counts 2^w places, and signed digits leave half of them: a point takes two.
+    // The table counts 2^w buckets, while signed digits need half as many: one bucket has the area of two entries.
     let place = 2.0 * costs.get("msm.bucket.area")?;
     for window in p.bucket_windows() {
         let (area, power) = (costs.get("msm.pe.area")?, costs.get("msm.pe.power")?);
@@ -49,7 +50,7 @@ pub fn elements(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
     Ok(out)
 }
 
-/// Good dice of all, by the negative binomial model: (1 + A D / alpha)^-alpha.
+/// The share of good dice, by the negative binomial model: (1 + A D / alpha)^-alpha.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -58,7 +59,7 @@ pub fn yield_of(costs: &Costs, area_mm2: f64) -> Result<f64, LabError> {
     Ok((1.0 + area_mm2 / 100.0 * defects / alpha).powf(-alpha))
 }
 
-/// Dice of a wafer: its area by the die's, less those cut by the edge.
+/// Dice per wafer: the area of the wafer by that of the die, less the dice cut by the edge.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -68,7 +69,7 @@ pub fn dice(costs: &Costs, area_mm2: f64) -> Result<f64, LabError> {
     Ok((pi * d * d / (4.0 * area_mm2) - pi * d / (2.0 * area_mm2).sqrt()).max(0.0))
 }
 
-/// The cost of a good die.
+/// Cost of one good die.
 ///
 /// # Errors
 /// If the table lacks an entry, or the die is larger than the wafer.
@@ -80,7 +81,8 @@ pub fn good_die(costs: &Costs, area_mm2: f64) -> Result<f64, LabError> {
     Ok(costs.get("wafer.cost")? / good)
 }
 
-/// A system of `chiplets` equal dice: the dice and their share of interposer, link and assembly.
+/// Cost of a system of `chiplets` equal dice. With several chiplets each die also has the area of a link, and assembly
+/// multiplies the cost.
 ///
 /// # Errors
 /// If the table lacks an entry.

@@ -1,14 +1,14 @@
-//! Scalars and their signed windows.
+//! Scalars and their digits in signed windows.
 
 /// A scalar, least significant word first.
 pub type Scalar = [u64; 4];
 
-/// Significant bits.
+/// Number of significant bits.
 pub(super) fn bits(scalar: &Scalar) -> u32 {
     (0..4).rev().find(|i| scalar[*i] != 0).map_or(0, |i| 64 * i as u32 + 64 - scalar[i].leading_zeros())
 }
 
-/// A word of a random sequence that is always the same: SplitMix64, whose state is a multiple of the place.
+/// Word `index` of a fixed pseudorandom sequence: SplitMix64, whose state is linear in the index.
 #[inline]
 fn random_word(index: u64) -> u64 {
     let mut x = 0x5EED_u64.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -17,7 +17,7 @@ fn random_word(index: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The words of that sequence.
+/// The words of that sequence, in order.
 pub(crate) fn random_words() -> impl FnMut() -> u64 {
     let mut index = 0;
     move || {
@@ -26,7 +26,7 @@ pub(crate) fn random_words() -> impl FnMut() -> u64 {
     }
 }
 
-/// Scalar `index` of a sequence of scalars of so many random bits, always the same: four of the words each.
+/// Scalar `index` of a fixed sequence of random scalars of `bits` bits. Each takes four words of the sequence above.
 #[inline]
 pub(super) fn random(index: usize, bits: u32) -> Scalar {
     let mask = |word: u32| match bits.saturating_sub(64 * word) {
@@ -37,10 +37,10 @@ pub(super) fn random(index: usize, bits: u32) -> Scalar {
     [0, 1, 2, 3].map(|word| random_word(4 * index as u64 + u64::from(word)) & mask(word))
 }
 
-/// The digits of a scalar in signed windows, the lowest first: s = sum of d_j 2^(w_0 + .. + w_(j-1)), each from
-/// -2^(w-1) + 1 to 2^(w-1).
+/// Writes the digits of a scalar in signed windows, the lowest first: s = sum of d_j 2^(w_0 + .. + w_(j-1)), with each
+/// digit from -2^(w-1) + 1 to 2^(w-1).
 ///
-/// The windows must have at least one bit more than the scalar: the last takes the carry.
+/// The windows must have at least one bit more than the scalar in all, since the last window takes the carry.
 pub fn recode(scalar: &Scalar, windows: &[u32], digits: &mut Vec<i32>) {
     digits.clear();
     let (mut offset, mut carry) = (0, 0);

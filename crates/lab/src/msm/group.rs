@@ -1,18 +1,18 @@
-//! What is added: nothing when only time counts, or points of a curve.
+//! The group that the machine adds in: nothing for timing only, or the points of a curve.
 
-/// An Abelian group, as the point adder computes in it.
+/// An Abelian group.
 pub trait Group {
     /// A point.
     type Point: Clone;
-    /// The neutral point.
+    /// The neutral element.
     fn identity(&self) -> Self::Point;
-    /// The sum; complete.
+    /// The sum. It must be complete: right for equal, opposite and neutral operands.
     fn add(&self, a: &Self::Point, b: &Self::Point) -> Self::Point;
     /// The inverse.
     fn negate(&self, a: &Self::Point) -> Self::Point;
 }
 
-/// A group of nothing: timing only.
+/// The group without data, for timing only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing;
 

@@ -1,4 +1,4 @@
-//! The machine.
+//! The machine: classification pass by pass, and aggregation.
 
 use std::collections::VecDeque;
 
@@ -12,48 +12,48 @@ use crate::engine::dram::Timing;
 use crate::engine::trace::Trace;
 use crate::engine::{Activity, Memory, Stall, Stream, TokenBucket};
 
-/// What a run has measured.
+/// The measurements of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// From the first point to the sum.
+    /// Cycles from the first point to the sum.
     pub cycles: u64,
-    /// The same in seconds.
+    /// Seconds from the first point to the sum.
     pub seconds: f64,
-    /// Cycles in which a point entered: what the paper counts.
+    /// Cycles in which a point entered, which are those that the paper counts.
     pub stream: u64,
-    /// Cycles of classification: the stream, stalls and draining.
+    /// Cycles of classification: the stream, stalls, and draining the adders and queues.
     pub classification: u64,
-    /// Cycles of bucket aggregation beside that.
+    /// Cycles of bucket aggregation that do not overlap classification.
     pub bucket_aggregation: u64,
     /// Cycles of result aggregation.
     pub result_aggregation: u64,
-    /// Additions of points.
+    /// Number of point additions.
     pub additions: u64,
-    /// Points whose bucket was in the adder when they came.
+    /// Points whose bucket was in the adder when they arrived.
     pub conflicts: u64,
-    /// The most points that waited in a conflict queue.
+    /// The most points in a conflict queue.
     pub queue_peak: usize,
-    /// Bytes from memory.
+    /// Bytes read from memory.
     pub bytes: u64,
-    /// What bounded the stream.
+    /// Busy and stalled cycles of the stream.
     pub stream_activity: Activity,
 }
 
-/// A report, and the sum of products.
+/// A report with the sum of all products.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome<P> {
-    /// What was measured.
+    /// The measurements.
     pub report: Report,
     /// The sum.
     pub sum: P,
 }
 
-/// What is in a PE's adder.
+/// An entry of a PE's adder.
 #[derive(Clone)]
 enum Job<P> {
-    /// A bucket with a point added to it.
+    /// A bucket, and its sum with one more point.
     Bucket(u32, P),
-    /// The sum of two points that wait for the same bucket: back to the queue.
+    /// A bucket, and the sum of two points that wait for it. The sum returns to the queue.
     Merge(u32, P),
     /// A value of the aggregation.
     Sum(u32, P),
@@ -64,35 +64,35 @@ enum Job<P> {
 struct Waiting<P> {
     bucket: u32,
     point: P,
-    /// Whether it is a sum: a mixed adder adds it in two passes.
+    /// Whether `point` is a sum. A mixed adder needs two passes to add it.
     sum: bool,
 }
 
 /// A PE during a pass.
 struct Element<P> {
     window: usize,
-    /// Its row of a trace.
+    /// The PE's row in the trace.
     track: usize,
     buckets: Vec<P>,
     busy: Vec<bool>,
-    /// Buckets that a digit has; points take them in turn.
+    /// Buckets per digit; points take turns among them.
     copies: u32,
     adder: Adder<Job<P>>,
     queue: VecDeque<Waiting<P>>,
-    /// Places of the queue that sums in the adder return to.
+    /// Places in the queue that are reserved for sums in the adder.
     merging: usize,
-    /// The aggregation of the pass before, where it overlaps.
+    /// The overlapped aggregation of the previous pass, and its last value.
     graph: Option<(Graph<P>, u32)>,
     peak: usize,
 }
 
-/// What a PE would do with a point.
+/// What a PE does with a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// The digit is 0.
     Nothing,
     Add,
-    /// With the point at this place of the queue.
+    /// Add to the point at this index of the queue.
     Merge(usize),
     Wait,
     Refuse,
@@ -114,13 +114,13 @@ impl<P: Clone> Element<P> {
             peak: 0,
         }
     }
-    /// The bucket of a digit that is not 0, for the point of this number.
+    /// The bucket of a nonzero digit for point `index`.
     #[inline]
     fn bucket(&self, digit: i32, index: usize) -> u32 {
         let digit = digit.unsigned_abs() - 1;
         if self.copies == 1 { digit } else { digit * self.copies + (index as u32 & (self.copies - 1)) }
     }
-    /// What happens to a point, if the adder's slot is free for it or not.
+    /// What happens to a point; `free` says whether the point may have the adder's slot.
     #[inline]
     fn fate(&self, digit: i32, index: usize, free: bool, p: &Params) -> Fate {
         if digit == 0 {
@@ -147,13 +147,13 @@ impl<P: Clone> Element<P> {
         let sum = group.add(&self.buckets[bucket as usize], point);
         self.adder.push(cycle, Job::Bucket(bucket, sum), passes);
     }
-    /// Two points of the same bucket enter the adder; their sum comes back to the queue.
+    /// Starts the addition of two points of the same bucket. Their sum returns to the queue.
     fn merge<G: Group<Point = P>>(&mut self, cycle: u64, a: &Waiting<P>, b: &Waiting<P>, passes: u64, group: &G) {
         let passes = if a.sum && b.sum { passes } else { 1 };
         self.merging += 1;
         self.adder.push(cycle, Job::Merge(a.bucket, group.add(&a.point, &b.point)), passes);
     }
-    /// What leaves the adder goes to its place.
+    /// Stores the result that leaves the adder in this cycle.
     #[inline]
     fn collect(&mut self, cycle: u64) {
         match self.adder.pop(cycle) {
@@ -173,7 +173,7 @@ impl<P: Clone> Element<P> {
             }
         }
     }
-    /// Whether the aggregation has an addition that is ready.
+    /// Whether the overlapped aggregation has a ready addition.
     #[inline]
     fn aggregates(&self) -> bool {
         self.graph.as_ref().is_some_and(|(graph, _)| graph.has_ready())
@@ -183,7 +183,7 @@ impl<P: Clone> Element<P> {
     }
 }
 
-/// What brings a stream its points and scalars, and takes points to the next chiplet.
+/// The sources of a stream's points and scalars, and the link that passes points to the next chiplet.
 struct Supply {
     points: Option<(Memory, u64)>,
     scalars: Option<(TokenBucket, u64)>,
@@ -208,7 +208,7 @@ impl Supply {
             hop: limit(p.hop_rate(), p.point_bytes).map(|h| (h, p.point_bytes)),
         }
     }
-    /// Takes a point and its scalar, or says what is missing.
+    /// Takes a point and its scalar, or returns the reason why it cannot.
     #[inline]
     fn take(&mut self, cycle: u64) -> Option<Stall> {
         if let Some((link, bytes)) = &self.scalars
@@ -233,30 +233,30 @@ impl Supply {
     }
 }
 
-/// The aggregation of a window: its additions, the value that they end in, the window.
+/// The aggregation of a window: its additions, the index of its last value, and the window.
 type Pending<P> = (Graph<P>, u32, usize);
 
-/// The PEs of a pass, and the cycles that it took.
+/// The PEs of a pass, and its cycles.
 type Pass<P> = (Vec<Element<P>>, u64);
 
 struct Machine<'a, G: Group, S> {
     p: &'a Params,
     group: &'a G,
-    /// The scalar of a point.
+    /// Returns the scalar of a point.
     scalar: S,
     points: &'a [G::Point],
     report: Report,
     trace: Trace,
-    /// The cycle in which the pass begins.
+    /// The first cycle of the pass.
     start: u64,
 }
 
-/// The first row of a trace that a group of points has.
+/// The first row in the trace of a group of points.
 fn track(p: &Params, group: usize) -> usize {
     group * (p.width() + 1)
 }
 
-/// Runs the machine; records its first `events` operations.
+/// Runs the machine and records its first `events` operations.
 pub(super) fn run<G: Group, S: Fn(usize) -> Scalar>(
     p: &Params,
     group: &G,
@@ -277,7 +277,7 @@ pub(super) fn run<G: Group, S: Fn(usize) -> Scalar>(
         bytes: 0,
         stream_activity: Activity::default(),
     };
-    // For each group of points the points and its PEs; of independent products there is one.
+    // The trace has a row for the points and for each PE of every group. For independent products it has one group.
     let of_group = |group: usize| {
         let pes = (0..p.width()).map(move |pe| format!("PE {}", group * p.width() + pe));
         std::iter::once(format!("points {group}")).chain(pes)
@@ -291,7 +291,7 @@ pub(super) fn run<G: Group, S: Fn(usize) -> Scalar>(
 }
 
 impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
-    /// Passes of a sum of two sums through the adder.
+    /// Passes through the adder for a sum of two sums.
     fn passes(&self) -> u64 {
         if self.p.mixed_padd { 2 } else { 1 }
     }
@@ -299,14 +299,14 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
     fn run(&mut self) -> G::Point {
         let p = self.p;
         let schedule = p.schedule();
-        // The aggregations of the pass before, by vertical group and window.
+        // The aggregations of the previous pass, for each group of points.
         let mut before: Vec<Vec<Pending<G::Point>>> = vec![Vec::new(); p.parallel_points as usize];
         let mut parts: Vec<Vec<G::Point>> = vec![Vec::new(); p.windows.len()];
         for (pass, windows) in schedule.iter().enumerate() {
             self.start = self.report.classification + self.report.bucket_aggregation;
             let (mut classified, mut own) = (0, 0);
             let mut tail = 0;
-            // The groups of points do the same side by side, each with its share of the memory.
+            // The groups of points run side by side, each with its share of the memory.
             for (group, before) in before.iter_mut().enumerate() {
                 let waiting = std::mem::take(before);
                 let (mut elements, cycles) = self.classify(group, windows, waiting, &mut parts);
@@ -323,7 +323,7 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                 }
                 let last = pass + 1 == schedule.len();
                 if p.aggregation != Aggregation::Overlapped || last {
-                    // PEs aggregate side by side.
+                    // The PEs aggregate side by side.
                     let (mut longest, begin) = (0, self.start + classified);
                     for (pe, (mut graph, value, window)) in before.drain(..).enumerate() {
                         let (cycles, ops) = graph.run(p.padd_latency, self.passes(), self.group);
@@ -340,7 +340,7 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
             self.report.classification += classified;
             self.report.bucket_aggregation += tail;
         }
-        // Sums of the groups of points, then of the windows.
+        // Sums over the groups of points, then over the windows.
         let identity = self.group.identity();
         let values: Vec<G::Point> = parts.iter().flatten().cloned().collect();
         let mut graph = Graph::new(values);
@@ -390,7 +390,7 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         Some((graph, value))
     }
 
-    /// A pass of one group of points: the PEs, and the cycles that it took.
+    /// One pass of one group of points: its PEs, and its cycles.
     fn classify(
         &mut self,
         group: usize,
@@ -407,7 +407,7 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         let (mut finished, mut least) = (Vec::new(), 0);
         for (i, (mut graph, value, window)) in before.into_iter().enumerate() {
             let Some(element) = elements.get_mut(i) else {
-                // This pass has more PEs than windows: the others have their adders to themselves.
+                // This pass has fewer windows than the one before. The other PEs only aggregate.
                 let (cycles, ops) = graph.run(p.padd_latency, self.passes(), self.group);
                 least = least.max(cycles);
                 self.trace.add(track(p, group) + 1 + i, self.start, cycles, || {
@@ -424,8 +424,8 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         let mut indices = (group..self.points.len()).step_by(p.parallel_points as usize);
         let (mut digits, mut current) = (Vec::with_capacity(p.windows.len()), None);
         let mut cycle = 0;
-        // Points and the aggregation take turns where both want the slot. All PEs that share the points have the same turn, so
-        // that a point is held up at most every other cycle.
+        // If points and the aggregation compete for a slot, they take turns. All PEs that share the points have the
+        // same turn, so the aggregation delays a point at most every other cycle.
         let mut turn = false;
         loop {
             for element in &mut elements {
@@ -487,7 +487,7 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                     element.peak = element.peak.max(element.queue.len() + element.merging);
                     self.report.conflicts += 1;
                 }
-                // The slot is the aggregation's turn, or free for a point that has waited.
+                // The slot goes to the aggregation if it is its turn, otherwise first to a point in the queue.
                 if element.adder.is_free(cycle) && !free {
                     self.advance(element, cycle);
                 } else {
@@ -520,14 +520,14 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         (elements, cycle.max(least))
     }
 
-    /// Gives a free slot of the adder to the first waiting point whose bucket is free, to two that wait for the same bucket, or
-    /// to the aggregation. Returns whether points that wait have it.
+    /// Gives a free slot of the adder to the oldest waiting point whose bucket is free, else to two points that wait
+    /// for the same bucket, else to the aggregation. Returns whether waiting points took it.
     #[inline]
     fn retire(&mut self, element: &mut Element<G::Point>, cycle: u64) -> bool {
         if !element.adder.is_free(cycle) {
             return false;
         }
-        // The oldest point whose bucket is free: the queue is searched by content.
+        // The oldest point whose bucket is free. The queue is searched by content.
         if let Some(oldest) = element.queue.iter().position(|waiting| !element.busy[waiting.bucket as usize])
             && let Some(Waiting { bucket, point, sum }) = element.queue.remove(oldest)
         {
@@ -543,20 +543,20 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         false
     }
 
-    /// Adds two points that wait for the same bucket, if there are such.
+    /// Adds two points that wait for the same bucket, if the queue has such a pair.
     fn merge_waiting(&mut self, element: &mut Element<G::Point>, cycle: u64) -> bool {
         let places = 0..element.queue.len();
         let same = |a: usize, b: usize| element.queue[a].bucket == element.queue[b].bucket;
         let pair = places.clone().find_map(|b| (0..b).find(|a| same(*a, b)).map(|a| (a, b)));
         let Some((a, b)) = pair else { return false };
-        // The later place first, so that the earlier one stays where it is.
+        // Remove the later one first, since removal moves the entries behind it.
         let (Some(b), Some(a)) = (element.queue.remove(b), element.queue.remove(a)) else { return false };
         element.merge(cycle, &a, &b, self.passes(), self.group);
         self.report.additions += 1;
         true
     }
 
-    /// Gives a free slot of the adder to the aggregation of the pass before.
+    /// Gives a free slot of the adder to the aggregation of the previous pass.
     #[inline]
     fn advance(&mut self, element: &mut Element<G::Point>, cycle: u64) {
         if let Some((graph, _)) = &mut element.graph

@@ -5,14 +5,14 @@
 //!  memory --(P, s)/c--> | PE 0: digit -> bucket -> PADD -> bucket | -> | PE 1 ... | -> chiplet link -> ...
 //! ```
 //!
-//! Pippenger's method: scalars are cut into signed windows; in a *pass* each PE adds every point to the bucket that the digit of
-//! its window names; buckets are summed up with their weights (*bucket aggregation*), windows with theirs (*result
-//! aggregation*). `parallel_windows` PEs take the windows of one point together (horizontal unrolling), `parallel_points` points
-//! are taken at a time (vertical unrolling), both is full unrolling.
+//! Pippenger's method: scalars are cut into signed windows. In a *pass* each PE adds every point to the bucket that the
+//! digit of its window names. Then the buckets of a window are summed with their weights (*bucket aggregation*), and
+//! the windows with theirs (*result aggregation*). `parallel_windows` PEs take the windows of one point together
+//! (horizontal unrolling); `parallel_points` points are taken at a time (vertical unrolling); full unrolling does both.
 //!
-//! The *faithful* mode counts what the paper counts: one point a cycle and pass. The *honest* mode adds what a machine has: the
-//! adder's latency and the bucket that is still in it when its next point comes, aggregation, bandwidth, hops between PEs and
-//! chiplets.
+//! The *faithful* mode counts what the paper counts: one point per cycle and pass. The *honest* mode adds the rest of a
+//! machine: the latency of the adder, conflicts with a bucket that is still in the adder, aggregation, bandwidth, and
+//! hops between PEs and chiplets.
 
 mod aggregation;
 pub mod cost;
@@ -31,35 +31,35 @@ pub use params::{Aggregation, Hazards, Params};
 use crate::LabError;
 use crate::engine::trace::Trace;
 
-/// The random scalars, always the same, that [`run`] takes: 2^`log_points` of `scalar_bits` bits.
+/// The scalars of [`run`]: 2^`log_points` fixed pseudorandom scalars of `scalar_bits` bits.
 pub fn scalars(params: &Params) -> Vec<Scalar> {
     (0..1 << params.log_points).map(|i| digits::random(i, params.scalar_bits)).collect()
 }
 
-/// Runs the machine on random scalars, timing only.
+/// Runs the machine on these scalars, timing only.
 ///
 /// # Errors
-/// If a parameter is out of its range.
+/// If a parameter is out of range.
 pub fn run(params: &Params) -> Result<Report, LabError> {
     Ok(trace(params, 0)?.0)
 }
 
-/// The same, and records its first `events` operations: the PEs' additions as window.bucket.
+/// Runs like [`run`], and records the first `events` operations: the additions of each PE with their window and bucket.
 ///
 /// # Errors
-/// If a parameter is out of its range.
+/// If a parameter is out of range.
 pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError> {
     params.check()?;
     let scalar = |i| digits::random(i, params.scalar_bits);
-    // Scalars are drawn as they enter, and points of nothing take no memory.
+    // Each scalar is computed when it enters, and points of type `()` take no memory.
     let (outcome, trace) = machine::run(params, &Timing, scalar, &vec![(); 1 << params.log_points], events);
     Ok((outcome.report, trace))
 }
 
-/// Runs the machine on scalars and points. The sum is that of all products.
+/// Runs the machine on scalars and points. Returns the sum of all products.
 ///
 /// # Errors
-/// If a parameter is out of its range, or there are not 2^`log_points` scalars and points.
+/// If a parameter is out of range, or the number of scalars or points is not 2^`log_points`.
 pub fn run_on<G: Group>(
     params: &Params,
     group: &G,

@@ -1,4 +1,4 @@
-//! What a multiplier is, and its work.
+//! Parameters of a multiplier, and its workload.
 
 use evergrove_kernels::msm::Plan;
 use serde::{Deserialize, Serialize};
@@ -12,62 +12,65 @@ use crate::error::{field, power_of_two, within};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hazards {
-    /// Nothing: the paper's count. No machine can do that, so that it is for timing only.
+    /// It is added like any other point: the paper's count. A machine would lose an addition, so this is for timing
+    /// only.
     Ignored,
     /// All PEs that share the point wait.
     Stall,
-    /// It waits in a queue of `conflict_queue` points, while others pass.
+    /// The point waits in a queue of `conflict_queue` points, while others pass.
     Queue,
 }
 
-/// How a window's buckets are summed up.
+/// How the buckets of a window are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregation {
-    /// In no time: the paper's count. Timing only.
+    /// In no time: the paper's count, for timing only.
     Free,
-    /// By one running sum: two additions a bucket, each waiting for the one before.
+    /// By one running sum: two additions per bucket, each waiting for the one before.
     Serial,
     /// By `segments` running sums side by side, then a running sum over the segments.
     Segmented,
-    /// As segmented, a pass's buckets in the adder's free cycles while the next pass is classified into a second bucket memory:
+    /// Like segmented, but in the adder's free cycles while the next pass is classified into a second bucket memory:
     /// the paper's claim.
     Overlapped,
 }
 
-/// A multiplier with its work.
+/// A multiplier and its workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// log2 of the points.
+    /// log2 of the number of points.
     pub log_points: u32,
     /// Bits of a scalar.
     pub scalar_bits: u32,
-    /// Bits of the windows, the lowest first. One bit more than the scalar in all.
+    /// Bits of each window, the lowest first. Their sum is more than `scalar_bits`.
     pub windows: Vec<u32>,
-    /// Windows that are classified at a time: horizontal unrolling.
+    /// Windows that are classified at a time (horizontal unrolling).
     pub parallel_windows: u32,
-    /// Points that are classified at a time: vertical unrolling.
+    /// Points that are classified at a time (vertical unrolling).
     pub parallel_points: u32,
     /// Chiplets that share the PEs.
     pub chiplets: u32,
-    /// Each PE makes a product of its own: Gypsophila's use of 16 PEs.
+    /// Whether each PE computes a product of its own: Gypsophila's use of 16 PEs.
     pub independent: bool,
     /// Stages of the point adder. 82 fits the paper's Table III.
     pub padd_latency: u64,
-    /// Whether the adder takes a point with Z = 1 as one operand (seven multipliers instead of nine): a sum of two sums goes
-    /// through it twice.
+    /// Whether one operand of the adder is a point with Z = 1, which needs seven multipliers instead of nine. A sum of
+    /// two sums then passes the adder twice.
     pub mixed_padd: bool,
     /// Clock in MHz.
     pub frequency_mhz: u64,
-    /// The memory: bandwidth alone, or banks and channels. Groups of points that are classified at a time have channels of
-    /// their own: group g has points g, g + G, g + 2 G, .. in them, staggered as in section III-B of the paper.
+    /// The memory: bandwidth only, or banks and channels. Each group of points that is classified side by side has its
+    /// own channels. Of G groups, group g has points g, g + G, g + 2 G, .. in them, staggered as in section III-B of
+    /// the paper.
     pub memory: MemoryKind,
-    /// Modules side by side, a power of two, where the memory has banks.
+    /// Modules side by side, a power of two, for a memory with banks.
     pub memory_modules: u32,
-    /// GB/s of a memory that is bandwidth alone; 0: not limited.
+    /// GB/s of a memory described by bandwidth only; 0 means no limit.
     pub bandwidth_gb_s: u64,
-    /// GB/s of a link that brings the scalars in their order, in each pass; 0: they are in the memory beside the points.
+    /// GB/s of a link that brings the scalars in order in each pass; 0 means that the scalars are in memory beside the
+    /// points.
     pub scalar_link_gb_s: u64,
     /// Bytes of a point: 95 for (x, y) of 377 bits, 142 for (x, y, t).
     pub point_bytes: u64,
@@ -75,26 +78,26 @@ pub struct Params {
     pub scalar_bytes: u64,
     /// Cycles of a hop between chiplets.
     pub link_latency: u64,
-    /// GB/s of a link between chiplets, which every point passes; 0: as fast as the elements.
+    /// GB/s of the link between chiplets, which every point passes; 0 means no limit.
     pub link_gb_s: u64,
-    /// Conflicts of buckets.
+    /// What happens at conflicts of buckets.
     pub hazards: Hazards,
-    /// Places of a PE's conflict queue.
+    /// Capacity of a PE's conflict queue, in points.
     pub conflict_queue: u32,
-    /// Whether two points that wait for the same bucket are added to each other, in a free cycle of the adder. Their sum
-    /// keeps a place of the queue.
+    /// Whether two points that wait for the same bucket are added to each other in a free cycle of the adder. Their sum
+    /// keeps a place in the queue.
     pub merge_queue: bool,
-    /// Whether the top window has several buckets for a digit, which points take in turn, where the scalar's last bits name
-    /// fewer buckets than its PE has. They are added up before the aggregation.
+    /// Whether a digit of the top window has several buckets, which points take in turn, if the last bits of the scalar
+    /// name fewer buckets than the PE has. These buckets are added up before the aggregation.
     pub split_top: bool,
-    /// Bucket aggregation.
+    /// How buckets are summed.
     pub aggregation: Aggregation,
     /// Running sums side by side, a power of two.
     pub segments: u32,
 }
 
 impl Default for Params {
-    /// Two chiplets of ten PEs, honest, with HBM.
+    /// Two chiplets of ten PEs in the honest mode, with HBM.
     fn default() -> Self {
         Self {
             log_points: 16,
@@ -125,11 +128,11 @@ impl Default for Params {
     }
 }
 
-/// Bits that the kernels' windows may cover: a magnitude of 254 and a carry.
+/// Bits that the kernels' windows may cover: a magnitude of 254 bits and a carry.
 const KERNEL_BITS: u32 = 255;
 
 impl Params {
-    /// What the paper counts, for so many PEs that take the windows of a point together.
+    /// The paper's count for `pes` PEs that take the windows of a point together.
     pub fn faithful(log_points: u32, pes: u32) -> Self {
         Self {
             log_points,
@@ -143,7 +146,7 @@ impl Params {
     /// Checks every field.
     ///
     /// # Errors
-    /// The first field that is out of its range.
+    /// The first field that is out of range.
     pub fn check(&self) -> Result<(), LabError> {
         within("log_points", u64::from(self.log_points), 0..=28)?;
         within("scalar_bits", u64::from(self.scalar_bits), 1..=256)?;
@@ -194,10 +197,11 @@ impl Params {
             _ => Ok(()),
         }
     }
-    /// The same windows as a plan of the kernels: what this CPU would do with them on one thread. Windows beyond the 255 bits that
-    /// the kernels take, which no scalar of a curve reaches, are cut off.
+    /// The same windows as a plan of the kernels for one thread of a CPU. The kernels take 255 bits; windows beyond,
+    /// which no scalar of a curve reaches, are cut off.
     ///
     /// # Panics
+    /// If [`Params::check`] refuses a window.
     /// If there is a window that [`Params::check`] refuses.
     pub fn plan(&self) -> Plan {
         let (mut widths, mut bits) = (Vec::new(), 0);
@@ -210,15 +214,15 @@ impl Params {
         }
         Plan::of_widths(self.points() as usize, bits.saturating_sub(1), &widths, 1)
     }
-    /// Points.
+    /// Number of points.
     pub fn points(&self) -> u64 {
         1 << self.log_points
     }
-    /// Processing elements.
+    /// Number of processing elements.
     pub fn pes(&self) -> u32 {
         self.parallel_windows * self.parallel_points
     }
-    /// Windows that one pass classifies for a product.
+    /// Windows that one pass classifies for one product.
     pub fn width(&self) -> usize {
         if self.independent { 1 } else { self.parallel_windows as usize }
     }
@@ -226,21 +230,22 @@ impl Params {
     pub fn streams(&self) -> u64 {
         u64::from(if self.independent { self.parallel_windows } else { self.parallel_points })
     }
-    /// Bytes of a point in memory, with its scalar if that is there too.
+    /// Bytes per point in memory, including the scalar if it is in memory.
     pub fn load_bytes(&self) -> u64 {
         self.point_bytes + if self.scalar_link_gb_s == 0 { self.scalar_bytes } else { 0 }
     }
-    /// Bytes a second of what points pass between chiplets; 0: not limited.
+    /// Bytes a second of the link between chiplets; 0 means no limit.
     pub(super) fn hop_rate(&self) -> u64 {
         if self.chiplets > 1 { self.link_gb_s * 1_000_000_000 } else { 0 }
     }
-    /// Cycles between two points of a stream, as memory and links bring them; below 1 if they are faster than the elements.
+    /// Cycles between two points of a stream, by the bandwidth of memory and links; below 1 if they are faster than the
+    /// PEs.
     pub fn point_interval(&self) -> f64 {
         let cycle = self.frequency_mhz as f64 * 1e6;
         let interval =
             |bytes: u64, rate: f64| if rate > 0.0 { (bytes * self.streams()) as f64 * cycle / rate } else { 0.0 };
         let memory = match self.memory.timing(self.memory_modules) {
-            // What channels are left over is not used.
+            // The remaining channels are not used.
             Some(timing) => {
                 let used = u64::from(timing.channels) / self.streams() * self.streams();
                 timing.stream_bandwidth() * used as f64 / f64::from(timing.channels)
@@ -251,25 +256,26 @@ impl Params {
             .max(interval(self.scalar_bytes, self.scalar_link_gb_s as f64 * 1e9))
             .max(interval(self.point_bytes, self.hop_rate() as f64))
     }
-    /// Windows of nearly equal width, the narrower ones first, for a scalar of so many bits and its carry: as the paper's six
-    /// of 12 and fourteen of 13 bits.
+    /// `count` windows of nearly equal width, the narrower ones first, for a scalar of `scalar_bits` bits and its
+    /// carry. The paper has six of 12 and fourteen of 13 bits.
     ///
     /// # Panics
-    /// If there is no window.
+    /// If `count` is 0.
     pub fn even_windows(scalar_bits: u32, count: u32) -> Vec<u32> {
         let (width, wider) = ((scalar_bits + 1) / count, (scalar_bits + 1) % count);
         (0..count).map(|i| width + u32::from(i >= count - wider)).collect()
     }
-    /// Passes over the points.
+    /// Number of passes over the points.
     pub fn passes(&self) -> u64 {
         self.schedule().len() as u64
     }
-    /// The windows of each pass, the widest first, so that a PE has the bucket memory of the widest of its windows. Of all
-    /// divisions of that order the one with the least time by the closed forms, with the fewest passes if several have it.
+    /// The windows of each pass, the widest first, so a PE's bucket memory fits the widest of its windows. Among all
+    /// divisions of that order, the one with the least time by the closed forms, and with the fewest passes among
+    /// those.
     pub fn schedule(&self) -> Vec<Vec<usize>> {
         formula::schedule(self)
     }
-    /// The windows whose bucket memory each PE of a group of points has: the widest of those that it serves.
+    /// For each PE of a group of points, the width of its bucket memory: the widest window that it serves.
     pub fn bucket_windows(&self) -> Vec<u32> {
         let mut widest = vec![0; self.parallel_windows as usize];
         for pass in self.schedule() {
@@ -282,16 +288,17 @@ impl Params {
             let all = widest.iter().copied().max().unwrap_or(0);
             widest.fill(all);
         }
-        // A PE that the schedule leaves idle is there all the same.
+        // A PE that the schedule leaves idle has a bucket memory too.
         let least = widest.iter().copied().filter(|w| *w > 0).min().unwrap_or(1);
         widest.into_iter().map(|w| w.max(least)).collect()
     }
-    /// Bits of the scalar that begin in a window: at most its width; 0 if only a carry reaches it; `None` if nothing does.
+    /// Bits of the scalar that begin in a window, at most its width; 0 if only a carry reaches it; `None` if not even a
+    /// carry does.
     pub(super) fn significant(&self, window: usize) -> Option<u32> {
         let offset: u32 = self.windows[..window].iter().sum();
         Some(self.scalar_bits.checked_sub(offset)?.min(self.windows[window]))
     }
-    /// Buckets that a digit of a window has.
+    /// Buckets per digit of a window.
     pub(super) fn copies(&self, window: usize) -> u32 {
         let spare = self.windows[window] - 1;
         match self.significant(window) {
@@ -299,11 +306,11 @@ impl Params {
             _ => 1,
         }
     }
-    /// Cycles in which the last point passes from PE to PE and from chiplet to chiplet.
+    /// Cycles that the last point takes from PE to PE and from chiplet to chiplet.
     pub(super) fn hops(&self) -> u64 {
         u64::from(self.parallel_windows) - 1 + u64::from(self.chiplets - 1) * self.link_latency
     }
-    /// Seconds of so many cycles.
+    /// Seconds of `cycles` cycles.
     pub fn seconds(&self, cycles: u64) -> f64 {
         cycles as f64 / (self.frequency_mhz as f64 * 1e6)
     }

@@ -1,19 +1,20 @@
-//! Area and power of a tree unit: the paper's Table 4, scaled by PEs.
+//! Area and power of a tree unit: Table 4 of the MTU paper, scaled to other numbers of PEs.
 
 use super::Params;
 use crate::LabError;
 use crate::cost::{Breakdown, Costs};
 use crate::engine::MemoryKind;
 
-/// PEs of the design in the table, and bytes of its nodes.
+/// PEs of the design in Table 4, and bytes of its nodes.
 const TABLE_PES: f64 = 32.0;
 const TABLE_BYTES: f64 = 32.0;
-/// Rounds of SHA3.
+/// Rounds of Keccak in SHA3.
 const KECCAK_ROUNDS: u64 = 24;
 
-/// A unit with so many PEs at 7 nm and 1 GHz, without the memory's interface.
+/// A unit of `pes` PEs at 7 nm and 1 GHz, without a memory interface.
 ///
-/// Modulus units, SHA3 and the rest scale with the PEs; the accumulator's memory does not, since its depth is the tree's.
+/// Modulus units, SHA3 and "misc" scale with the PEs. The accumulator's memory does not, since the height of the tree
+/// determines its size.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -27,9 +28,11 @@ pub fn unit(costs: &Costs, pes: u32) -> Result<Breakdown, LabError> {
     Ok(out)
 }
 
-/// A design at 7 nm and its own clock, with every PE busy, and the PHYs of its memory where that is HBM2 or bandwidth alone.
+/// A design at 7 nm and its own clock, with every PE busy. Includes the PHYs of an HBM2 memory or of a memory described
+/// by bandwidth only.
 ///
-/// The modulus units scale with the square of a node's bits from the table's 256, the accumulator's memory with the bits.
+/// The modulus units scale with the square of a node's bits, relative to the table's 256; the accumulator's memory
+/// scales with the bits.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -52,8 +55,8 @@ pub fn design(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
     Ok(out)
 }
 
-/// Area at 7 nm of the SHA3 cores of so many PEs that take a node in `interval` cycles: as many rounds of Keccak as finish 24
-/// in that time, each with registers for the state.
+/// Area at 7 nm of the SHA3 cores of `pes` PEs that each take a node every `interval` cycles. A core has as many rounds
+/// of Keccak as it needs to compute 24 in that time, each with registers for the state.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -63,7 +66,7 @@ pub fn sha3_cores(costs: &Costs, pes: u32, interval: u64) -> Result<f64, LabErro
     Ok(f64::from(pes) * gates * costs.get("gate.area.22")? / 1e6 / costs.get("scale.22to7.area")?)
 }
 
-/// The unit with an HBM2 PHY that it shares with `sharers` units in all.
+/// A unit and its share of an HBM2 PHY that `sharers` units use together.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -74,7 +77,7 @@ pub fn with_phy(costs: &Costs, pes: u32, sharers: u32) -> Result<Breakdown, LabE
     Ok(out)
 }
 
-/// The same at 22 nm, where the paper synthesised: by its factors for area and power.
+/// The same unit at 22 nm, where the paper synthesised it, by the paper's factors for area and power.
 ///
 /// # Errors
 /// If the table lacks an entry.

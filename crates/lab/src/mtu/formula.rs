@@ -1,11 +1,12 @@
-//! Closed forms of the tree unit's time, memory traffic and arithmetic.
+//! Closed forms of the tree unit's time, memory traffic and multiplications.
 //!
-//! n = 2^h leaves, N PEs, pipelines of L stages, B bytes a cycle, w bytes a node. Tests compare them with the models.
+//! n = 2^h leaves, N PEs, pipelines of L stages, B bytes per cycle, w bytes per node. Tests compare the forms with the
+//! models.
 
 use super::{Params, Traversal, Workload};
 use crate::accumulator::Policy;
 
-/// Cycles that the machine takes, as [`super::run`] counts them.
+/// Cycles of the machine, as [`super::run`] counts them.
 pub fn cycles(params: &Params) -> f64 {
     match (params.traversal, params.workload.is_forward()) {
         (Traversal::Hybrid, false) if params.policy == Policy::Ruler => hybrid_ruler(params),
@@ -17,22 +18,24 @@ pub fn cycles(params: &Params) -> f64 {
     }
 }
 
-/// Cycles between two groups of N nodes: 1, or what the memory takes for them, and for the results with every level.
+/// Cycles between two groups of N nodes: 1, or the time that the memory takes for them and, with `all_levels`, for
+/// their results.
 fn interval(p: &Params) -> f64 {
     let n = f64::from(p.pes);
     let words = if p.workload.all_levels() { 2.0 * n } else { n };
     (words * p.node_bytes as f64 / p.bytes_per_cycle()).max(1.0)
 }
 
-/// The stream, the front tree, and one pipeline and one register for each level above.
+/// The stream, the front tree, and for each level above it one pipeline and one register.
 fn hybrid(p: &Params) -> f64 {
     let (latency, above) = (p.latency() as f64, f64::from(p.log_size - p.log_pes()));
     let groups = (p.leaves() >> p.log_pes()) as f64;
     groups * interval(p) + latency * f64::from(p.log_pes()) + above * (latency + 1.0)
 }
 
-/// The fixed ruler, while a group comes every cycle: level l is served in the cycles 2^l mod 2^(l+1), its first pair in the
-/// first of them that is not too early, and the last level's only pair therefore a good while after the stream has ended.
+/// The fixed ruler, if a group arrives every cycle. Level l owns the cycles 2^l mod 2^(l+1), and issues its first pair
+/// in the first of them after the pair is ready. So the top level issues its only pair long after the end of the
+/// stream.
 fn hybrid_ruler(p: &Params) -> f64 {
     let latency = p.latency();
     let (mut available, mut issue) = (1, 0);
@@ -52,7 +55,7 @@ fn forward(p: &Params) -> f64 {
     groups * interval(p) + f64::from(p.log_size) * (latency + 1.0)
 }
 
-/// Each level takes its operations or its bytes, and a pipeline.
+/// Each level takes the longer of its operations and its bytes, and one pipeline.
 fn breadth_first(p: &Params) -> f64 {
     let (pes, latency) = (f64::from(p.pes), p.latency() as f64);
     let on_chip = |nodes: f64| nodes <= p.sram_nodes as f64;
@@ -71,19 +74,20 @@ fn breadth_first(p: &Params) -> f64 {
     sum
 }
 
-/// The operations of a subtree one after the other, or its bytes; then the merge.
+/// The operations of a subtree in sequence, or its bytes if they take longer; then the merge.
 fn depth_first(p: &Params) -> f64 {
     let latency = p.latency() as f64;
     let leaves = (p.leaves() >> p.log_pes()) as f64;
     let words = if p.workload.all_levels() { 2.0 } else { 1.0 };
     let bytes = words * leaves * p.node_bytes as f64 * f64::from(p.pes);
     let above = f64::from(p.log_size - p.log_pes());
-    // The first of log2 N merge levels takes a cycle for each pair.
+    // The first of the log2 N merge levels takes one cycle per pair.
     let merge = f64::from(p.log_pes()) * (latency + 1.0) + f64::from(p.pes) / 2.0;
     leaves.max(bytes / p.bytes_per_cycle()) + above * (latency + 1.0) + merge
 }
 
-/// Each level of each subtree takes its operations and a pipeline; the leaves come meanwhile, or are waited for.
+/// Each level of each subtree takes its operations and one pipeline. Meanwhile the next leaves are loaded; if that
+/// takes longer, the unit waits.
 fn subtrees(p: &Params) -> f64 {
     let (pes, latency, mut below, mut sum) = (f64::from(p.pes), p.latency() as f64, p.log_size, 0.0);
     while below > 0 {
@@ -93,7 +97,7 @@ fn subtrees(p: &Params) -> f64 {
         let nodes = 2_f64.powi(height as i32);
         let written = if p.workload.all_levels() { nodes - 1.0 } else { 1.0 };
         let load = (nodes + written) * p.node_bytes as f64 / p.bytes_per_cycle();
-        // Where the memory is what takes time, the last subtree's upper levels come after it.
+        // If memory is the bottleneck, the upper levels of the last subtree come after its last leaves.
         let first_level = (nodes / 2.0 / pes).ceil();
         sum += count * compute.max(load) + if load > compute { compute - first_level } else { 0.0 };
         below -= height;
@@ -101,7 +105,7 @@ fn subtrees(p: &Params) -> f64 {
     sum
 }
 
-/// Bytes through memory.
+/// Bytes that pass through memory.
 pub fn bytes(p: &Params) -> u64 {
     let n = p.leaves();
     let nodes = match (p.traversal, p.workload) {
@@ -112,7 +116,7 @@ pub fn bytes(p: &Params) -> u64 {
     nodes * p.node_bytes
 }
 
-/// Multiplications: section 3.1 of the paper, by its equations (4) and (6).
+/// Number of multiplications: section 3.1 of the paper, equations (4) and (6).
 pub fn multiplications(workload: Workload, log_size: u32) -> u64 {
     let n = 1_u64 << log_size;
     match workload {

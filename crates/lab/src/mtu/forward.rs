@@ -1,4 +1,5 @@
-//! The hybrid traversal of a forward tree: the accumulator expands the upper levels, the front tree the lowest log2 N.
+//! The hybrid traversal of a forward tree: the accumulator expands the upper levels, the front tree the lowest log2 N
+//! levels.
 
 use super::hybrid::port;
 use super::report::Inputs;
@@ -9,12 +10,12 @@ use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
 use crate::expander::Expander;
 
-/// Accumulator, front tree and memory.
+/// The accumulator, the front tree and the memory.
 struct Forward<'a, W: Grow> {
     work: &'a mut W,
     port: Port,
     expander: Expander<W::Node>,
-    /// Groups of N leaves on their way.
+    /// Groups of N leaves in the front tree.
     front: Pipeline<()>,
     log_pes: u32,
     groups: u64,
@@ -27,7 +28,7 @@ struct Forward<'a, W: Grow> {
 
 impl<'a, W: Grow> Forward<'a, W> {
     fn new(params: &Params, work: &'a mut W, events: usize) -> Self {
-        // Level 0 of the expander makes the nodes that the front tree expands: tree level log_pes.
+        // Level 0 of the expander produces the nodes that the front tree expands: level log_pes of the tree.
         let top = params.log_size - params.log_pes() - 1;
         let root = work.root();
         Self {
@@ -45,7 +46,7 @@ impl<'a, W: Grow> Forward<'a, W> {
         }
     }
 
-    /// The leaves below a node, in order.
+    /// Computes the leaves below a node, in order.
     fn leaves(&mut self, node: W::Node) {
         let first = self.sent << self.log_pes;
         let mut nodes = vec![node];
@@ -112,7 +113,7 @@ impl<W: Grow> Clocked for Forward<'_, W> {
     }
 }
 
-/// Runs the machine; records its first `events` operations.
+/// Runs the machine and records its first `events` operations.
 pub(super) fn run<W: Grow>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     let mut machine = Forward::new(params, work, events);
     let cycles = drive(&mut machine, LIMIT)?;

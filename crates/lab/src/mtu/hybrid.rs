@@ -1,4 +1,4 @@
-//! The hybrid traversal of an inverted tree: front tree and accumulator.
+//! The hybrid traversal of an inverted tree, with front tree and accumulator.
 
 use super::work::Reduce;
 use super::{LIMIT, Params, Report, name};
@@ -8,11 +8,11 @@ use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Memory, Pipeline, Port, Stall, Stream, TokenBucket, run as drive};
 use crate::mtu::report::Inputs;
 
-/// Memory, front tree and accumulator.
+/// The memory, the front tree and the accumulator.
 pub(super) struct Hybrid<'a, W: Reduce> {
     work: &'a mut W,
     port: Port,
-    /// The roots of groups of N leaves, on their way through the front tree.
+    /// The roots of groups of N leaves, in the front tree.
     front: Pipeline<W::Node>,
     accumulator: Accumulator<W::Node>,
     log_pes: u32,
@@ -24,7 +24,8 @@ pub(super) struct Hybrid<'a, W: Reduce> {
     trace: Trace,
 }
 
-/// A memory port as the machines of the MTU use it: `share` of them have the memory together, each with its part of the leaves.
+/// A memory port of an MTU machine. `share` machines share the memory, each with its own part of the leaves; the port
+/// prefetches or saves up to `burst` nodes.
 pub(super) fn port(params: &Params, share: u64, burst: u64) -> Port {
     let (ahead, stride) = (burst * params.node_bytes, params.leaves() / share * params.node_bytes);
     let memory = match params.memory.timing(params.memory_modules) {
@@ -42,7 +43,8 @@ impl<'a, W: Reduce> Hybrid<'a, W> {
     pub(super) fn new(params: &Params, work: &'a mut W, events: usize) -> Self {
         let pes = u64::from(params.pes);
         let depth = params.latency() * u64::from(params.log_pes());
-        // The first group enters in cycle 0 if the memory is that fast; the ruler starts with it.
+        // If the memory is fast enough, the first group enters in cycle 0. The ruler starts when that group leaves the
+        // front tree.
         let height = params.log_size - params.log_pes();
         Self {
             work,
@@ -63,15 +65,15 @@ impl<'a, W: Reduce> Hybrid<'a, W> {
         1 << self.log_pes
     }
 
-    /// What the front tree makes of its next N leaves.
+    /// Computes the root of the next N leaves, as the front tree does.
     #[inline(always)]
     fn group(&mut self) -> W::Node {
         let first = self.sent << self.log_pes;
         if size_of::<W::Node>() == 0 {
-            // Nothing to compute.
+            // Timing only: a node has no data.
             return self.work.leaf(first);
         }
-        // A stack of partial results: the carry of a binary counter.
+        // Partial results, stacked like the carries of a binary counter.
         let mut stack: Vec<W::Node> = Vec::new();
         for i in 0..self.pes() {
             let mut node = self.work.leaf(first + i);
@@ -88,7 +90,8 @@ impl<'a, W: Reduce> Hybrid<'a, W> {
         stack.swap_remove(0)
     }
 
-    /// Results that go to memory for the next group: N - 1 of the front tree and, but for the last, one of the accumulator.
+    /// Results written to memory for the next group: N - 1 of the front tree and one of the accumulator, except for the
+    /// last group.
     #[inline(always)]
     fn writes(&self) -> u64 {
         if self.all_levels { self.pes() - u64::from(self.sent + 1 == self.groups) } else { 0 }
@@ -148,7 +151,7 @@ impl<W: Reduce> Clocked for Hybrid<'_, W> {
     }
 }
 
-/// Runs the machine; records its first `events` operations.
+/// Runs the machine and records its first `events` operations.
 pub(super) fn run<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     let mut machine = Hybrid::new(params, work, events);
     let cycles = drive(&mut machine, LIMIT)?;

@@ -8,20 +8,20 @@ use crate::LabError;
 use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Pipeline, Port, Stall, run as drive};
 
-/// Operations that don't depend on each other.
+/// Operations that do not depend on each other.
 #[derive(Clone, Copy, Debug)]
 struct Sweep {
-    /// How many.
+    /// Number of operations.
     ops: u64,
-    /// Nodes that an operation reads from memory.
+    /// Nodes that each operation reads from memory.
     reads: u64,
-    /// Nodes that it writes to memory.
+    /// Nodes that each operation writes to memory.
     writes: u64,
-    /// The level of its operands above the leaves, and the number of the first.
+    /// The level of the operands above the leaves, and the number of the first operand.
     operands: (u32, u64),
 }
 
-/// PEs that share the operations of one sweep after the other, with a barrier between them.
+/// PEs that share the operations of one sweep after another, with a barrier between sweeps.
 struct Sweeper<S, F> {
     sweeps: S,
     compute: F,
@@ -31,7 +31,7 @@ struct Sweeper<S, F> {
     port: Port,
     pipe: Pipeline<u64>,
     pes: u64,
-    /// Operands of an operation.
+    /// Operands per operation.
     arity: u64,
     inputs: Inputs,
     activity: Activity,
@@ -57,7 +57,7 @@ impl<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)> Sweeper<S, F> {
             trace: Trace::new(tracks, events),
         }
     }
-    /// The operations that may start in this cycle.
+    /// Books the operations that can start in `cycle`, and returns their number.
     fn start(&mut self, cycle: u64, sweep: Sweep) -> u64 {
         let want = self.pes.min(sweep.ops - self.issued);
         let words = sweep.reads + sweep.writes;
@@ -67,7 +67,7 @@ impl<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)> Sweeper<S, F> {
         let part = self.port.available(cycle) / words;
         if part > 0 && self.port.book(cycle, part * sweep.reads, part * sweep.writes) { part } else { 0 }
     }
-    /// Records the operations from the next on, which the PEs share in their order.
+    /// Records `ops` operations from the next one on, one per PE in order.
     fn record(&mut self, cycle: u64, sweep: Sweep, ops: u64) {
         let (level, first) = sweep.operands;
         for (pe, op) in (self.issued..self.issued + ops).enumerate() {
@@ -111,7 +111,7 @@ impl<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)> Clocked for Sweeper<S, F> 
         }
     }
     fn commit(&mut self, _: u64) {
-        // The next level begins when the last node of this one is there.
+        // The next level begins when the last node of this one is finished.
         if let Some((number, sweep)) = self.now
             && self.finished == sweep.ops
         {
@@ -154,7 +154,7 @@ fn execute<S: Iterator<Item = Sweep>, F: FnMut(usize, u64)>(
     Ok((report, machine.trace))
 }
 
-/// The nodes of one level and of the next, while it is computed.
+/// The nodes of the level that is read, and of the level that is computed from it.
 struct Levels<N> {
     number: usize,
     from: Vec<N>,
@@ -162,7 +162,7 @@ struct Levels<N> {
 }
 
 impl<N> Levels<N> {
-    /// The level that sweep `number` reads.
+    /// The nodes that sweep `number` reads.
     fn of(&mut self, number: usize) -> &[N] {
         if number != self.number {
             self.from = std::mem::take(&mut self.to);
@@ -195,7 +195,7 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W, events: usize) ->
         work.result(level, op, &node);
         levels.to.push(node);
     })?;
-    // Between the levels; the root is a result.
+    // Nodes of the levels between leaves and root. The root is a result, so it does not count.
     report.spilled_nodes = (1..height).map(|l| 1_u64 << (height - l)).filter(|n| !kept(*n)).sum();
     report.buffered_nodes = (1..height).map(|l| 1_usize << (height - l)).find(|n| kept(*n as u64)).unwrap_or(0);
     Ok((report, trace))
@@ -227,8 +227,8 @@ pub(super) fn grow<W: Grow>(params: &Params, work: &mut W, events: usize) -> Res
     Ok((report, trace))
 }
 
-/// Subtrees of 2^`log_subtree` leaves, each level by level without memory traffic; then the tree over their roots, likewise.
-/// The next subtree's leaves are fetched meanwhile, into a second buffer.
+/// Subtrees of 2^`log_subtree` leaves, each computed level by level without memory traffic, then likewise the tree over
+/// their roots. Meanwhile a second buffer receives the leaves of the next subtree.
 pub(super) fn reduce_in_subtrees<W: Reduce>(
     params: &Params,
     work: &mut W,
@@ -242,7 +242,8 @@ pub(super) fn reduce_in_subtrees<W: Reduce>(
         below -= height;
     }
     let total = params.log_size;
-    // By band, subtree and level. Both the sweeps and what they compute walk them, so that no list of all is kept.
+    // Band, subtree and level of each sweep. The sweeps and their computation both iterate, so no list of all sweeps is
+    // stored.
     let places = bands.iter().flat_map(move |&(bottom, height)| {
         let subtrees = 1_u64 << (total - bottom - height);
         (0..subtrees).flat_map(move |s| (1..=height).map(move |up| (bottom, height, s, up)))

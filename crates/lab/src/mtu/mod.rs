@@ -1,5 +1,6 @@
-//! The Multifunction Tree Unit: a tree of processing elements (PEs) that is fed as many nodes a cycle as it has PEs, and one
-//! more PE for all the levels above. Source: "MTU: The Multifunction Tree Unit in zkSpeed", sections 4 to 6.
+//! The Multifunction Tree Unit: a tree of processing elements (PEs) that takes as many nodes per cycle as it has PEs,
+//! and one more PE that computes all levels above. Source: "MTU: The Multifunction Tree Unit in zkSpeed", sections 4 to
+//! 6.
 //!
 //! ```text
 //!                       +-- front tree: N - 1 PEs, log2 N levels --+
@@ -8,8 +9,8 @@
 //!  memory <--N nodes/c--  the same, other way round (Build MLE)    <--1 node/c--  accumulator <-- root
 //! ```
 //!
-//! [`run`] is a machine that a [`Params`] describes, timing only; [`reduce`] and [`grow`] run the same machine on nodes, in
-//! the same cycles, with results that are those of `evergrove-kernels`. [`formula`] has the closed forms.
+//! [`run`] runs the machine that a [`Params`] describes, timing only. [`reduce`] and [`grow`] run the same machine on
+//! nodes, in the same number of cycles, with the results of `evergrove-kernels`. [`formula`] has the closed forms.
 
 pub mod cost;
 pub mod formula;
@@ -29,38 +30,38 @@ pub use work::{Expanding, Grow, Reduce, Reducing, Timing};
 use crate::LabError;
 use crate::engine::trace::Trace;
 
-/// Cycles after which a run is given up.
+/// Limit of a run, in cycles.
 const LIMIT: u64 = 1 << 40;
 
 /// Runs a machine, timing only.
 ///
 /// # Errors
-/// If a parameter is out of its range.
+/// If a parameter is out of range.
 pub fn run(params: &Params) -> Result<Report, LabError> {
     Ok(trace(params, 0)?.0)
 }
 
-/// The same, and records its first `events` operations, each in the cycle in which it enters its PE.
+/// Runs like [`run`], and records the first `events` operations, each in the cycle in which it enters its PE.
 ///
-/// An operation has the name of its operand in the paper's tables, the left one of two: node i of level l is `L{l}_{i}`, and
-/// the leaves are level 1. The front tree takes `group {g}` of N leaves. Depth first, each PE fetches `pair {i}` of its leaves,
-/// or stores `leaf {i}` of its own, in the same cycle.
+/// The name of an operation is that of its operand in the paper's tables: node i of level l is `L{l}_{i}`, where the
+/// leaves are level 1; of two operands it is the left one. The front tree takes `group {g}` of N leaves. Depth first,
+/// each PE fetches `pair {i}` of its leaves, or stores its `leaf {i}`, in the same cycle.
 ///
 /// # Errors
-/// If a parameter is out of its range.
+/// If a parameter is out of range.
 pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError> {
     if params.workload.is_forward() { grown(params, &mut Timing, events) } else { reduced(params, &mut Timing, events) }
 }
 
-/// The name of an operation by its operand, the left one of two: its level above the leaves and its number.
+/// The name of an operation, by the level above the leaves and the number of its operand, of two the left one.
 fn name(level: u32, index: u64) -> String {
     format!("L{}_{index}", level + 1)
 }
 
-/// Runs an inverted tree on nodes. Returns the root beside the report.
+/// Runs an inverted tree on nodes. `work` receives them.
 ///
 /// # Errors
-/// If a parameter is out of its range, or the workload is a forward tree.
+/// If a parameter is out of range, or the workload is a forward tree.
 pub fn reduce<W: Reduce>(params: &Params, work: &mut W) -> Result<Report, LabError> {
     Ok(reduced(params, work, 0)?.0)
 }
@@ -78,10 +79,10 @@ fn reduced<W: Reduce>(params: &Params, work: &mut W, events: usize) -> Result<(R
     }
 }
 
-/// Runs a forward tree on nodes.
+/// Runs a forward tree on nodes. `work` receives the leaves.
 ///
 /// # Errors
-/// If a parameter is out of its range, or the workload is an inverted tree.
+/// If a parameter is out of range, or the workload is an inverted tree.
 pub fn grow<W: Grow>(params: &Params, work: &mut W) -> Result<Report, LabError> {
     Ok(grown(params, work, 0)?.0)
 }

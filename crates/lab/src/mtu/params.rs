@@ -1,4 +1,4 @@
-//! What a tree unit is, and what it computes.
+//! Parameters of a tree unit, and its workload.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::accumulator::Policy;
 use crate::engine::MemoryKind;
 use crate::error::{power_of_two, within, within_f64};
 
-/// What is computed: section 3.1 of the paper.
+/// The workload: section 3.1 of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
@@ -17,16 +17,16 @@ pub enum Workload {
     MleEvaluation,
     /// The product of all values.
     MultiplicationTree,
-    /// The same, every level above the leaves being a result.
+    /// The product of all values; every level above the leaves is a result.
     ProductMle,
     /// SHA3 of pairs of digests.
     MerkleTree,
 }
 
 impl Workload {
-    /// The four of the paper's figures.
+    /// The four workloads of the paper's figures.
     pub const FIGURES: [Self; 4] = [Self::BuildMle, Self::MleEvaluation, Self::ProductMle, Self::MerkleTree];
-    /// All.
+    /// All workloads.
     pub const ALL: [Self; 5] =
         [Self::BuildMle, Self::MleEvaluation, Self::MultiplicationTree, Self::ProductMle, Self::MerkleTree];
 
@@ -50,25 +50,25 @@ impl Workload {
     }
 }
 
-/// In which order the nodes are computed.
+/// The order in which nodes are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Traversal {
     /// Front tree and accumulator.
     #[serde(rename = "hybrid")]
     Hybrid,
-    /// Level by level; every level goes through memory, the PEs share its nodes.
+    /// Level by level; the PEs share the nodes of a level, and every level goes through memory.
     #[serde(rename = "bfs")]
     BreadthFirst,
-    /// A static subtree for each PE, then one PE over their roots.
+    /// One fixed subtree per PE, then one PE over their roots.
     #[serde(rename = "dfs")]
     DepthFirst,
-    /// Subtrees one after the other, each level by level in SRAM: UniZK's schedule.
+    /// One subtree after another, each level by level in SRAM: UniZK's schedule.
     #[serde(rename = "subtree-bfs")]
     SubtreeBreadthFirst,
 }
 
 impl Traversal {
-    /// The paper's three.
+    /// The paper's three traversals.
     pub const PAPER: [Self; 3] = [Self::BreadthFirst, Self::DepthFirst, Self::Hybrid];
     /// The name that configurations and reports use.
     pub fn name(self) -> &'static str {
@@ -85,9 +85,9 @@ impl Traversal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Latencies {
-    /// One cycle for every operation: the assumption of Tables 2 and 3.
+    /// One cycle for every operation, as in Tables 2 and 3.
     Unit,
-    /// Ten for a multiplication, one for an addition, 24 for SHA3 (one a round).
+    /// Ten cycles for a multiplication, one for an addition, 24 for SHA3 (one per round).
     Real,
 }
 
@@ -106,42 +106,42 @@ impl Latencies {
     }
 }
 
-/// A tree unit with its memory, and its work.
+/// A tree unit with its memory, and its workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// What is computed.
+    /// The workload.
     pub workload: Workload,
-    /// log2 of the leaves.
+    /// log2 of the number of leaves.
     pub log_size: u32,
-    /// Processing elements, a power of two from 2 to 256.
+    /// Number of processing elements, a power of two from 2 to 256.
     pub pes: u32,
-    /// The memory: bandwidth alone, or banks and channels.
+    /// The memory: bandwidth only, or banks and channels.
     pub memory: MemoryKind,
-    /// Modules side by side, a power of two, where the memory has banks.
+    /// Modules side by side, a power of two, for a memory with banks.
     pub memory_modules: u32,
-    /// GB/s (10^9 bytes a second) of a memory that is bandwidth alone.
+    /// GB/s (10^9 bytes a second) of a memory described by bandwidth only.
     pub bandwidth_gb_s: u64,
-    /// The share of that bandwidth that is usable.
+    /// The usable share of `bandwidth_gb_s`.
     pub efficiency: f64,
     /// Clock in MHz.
     pub frequency_mhz: u64,
-    /// The order of nodes.
+    /// The order in which nodes are computed.
     pub traversal: Traversal,
-    /// The accumulator's choice among levels; with depth first, each PE's.
+    /// How the accumulator chooses among levels; depth first, how each PE does.
     pub policy: Policy,
-    /// Stages of a PE.
+    /// Pipeline stages of a PE.
     pub latencies: Latencies,
-    /// Bytes of a node.
+    /// Bytes per node.
     pub node_bytes: u64,
     /// log2 of the leaves of an on-chip subtree (`subtree-bfs`).
     pub log_subtree: u32,
-    /// Nodes of on-chip memory that hold whole levels (`bfs`): a level that fits does not go through memory.
+    /// Nodes that on-chip memory holds (`bfs`): a level that fits does not go through memory.
     pub sram_nodes: u64,
 }
 
 impl Default for Params {
-    /// The paper's figures at 8 PEs and 1024 GB/s, by the better schedule.
+    /// The paper's figures at 8 PEs and 1024 GB/s, with the better schedule.
     fn default() -> Self {
         Self {
             workload: Workload::MleEvaluation,
@@ -166,7 +166,7 @@ impl Params {
     /// Checks every field.
     ///
     /// # Errors
-    /// The first field that is out of its range.
+    /// The first field that is out of range.
     pub fn check(&self) -> Result<(), LabError> {
         power_of_two("pes", u64::from(self.pes), 2..=256)?;
         within("log_size", u64::from(self.log_size), u64::from(self.log_pes()) + 1..=32)?;
@@ -180,11 +180,11 @@ impl Params {
         }
         Ok(())
     }
-    /// log2 of the PEs.
+    /// log2 of the number of PEs.
     pub fn log_pes(&self) -> u32 {
         self.pes.trailing_zeros()
     }
-    /// Leaves.
+    /// Number of leaves.
     pub fn leaves(&self) -> u64 {
         1 << self.log_size
     }
@@ -192,7 +192,7 @@ impl Params {
     pub fn latency(&self) -> u64 {
         self.latencies.of(self.workload)
     }
-    /// Bytes that the memory moves in a cycle.
+    /// Bytes that the memory moves per cycle.
     pub fn bytes_per_cycle(&self) -> f64 {
         let bandwidth = match self.memory.timing(self.memory_modules) {
             Some(timing) => timing.stream_bandwidth(),
@@ -200,7 +200,7 @@ impl Params {
         };
         bandwidth / (self.frequency_mhz as f64 * 1e6)
     }
-    /// Seconds of so many cycles.
+    /// Seconds of `cycles` cycles.
     pub fn seconds(&self, cycles: u64) -> f64 {
         cycles as f64 / (self.frequency_mhz as f64 * 1e6)
     }

@@ -1,4 +1,4 @@
-//! What a run has measured.
+//! Measurements of a run.
 
 use serde::Serialize;
 
@@ -8,36 +8,37 @@ use crate::engine::Activity;
 /// Cycles, bytes and stalls of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Until the last result is in memory, or the root is there.
+    /// Cycles until the last result is in memory, or until the root is computed.
     pub cycles: u64,
-    /// The same in seconds.
+    /// Seconds of these cycles.
     pub seconds: f64,
-    /// Bytes from memory.
+    /// Bytes read from memory.
     pub read_bytes: u64,
-    /// Bytes to memory.
+    /// Bytes written to memory.
     pub written_bytes: u64,
-    /// Cycle of the first and the last input, and how many there were: groups of N nodes, or pairs with depth first.
+    /// The inputs (for a forward tree: the outputs): groups of N nodes, or pairs if depth first.
     pub inputs: Inputs,
     /// The most nodes that waited in one level of an accumulator.
     pub level_peak: usize,
-    /// The most nodes that waited on chip, the sum of the peaks of all levels.
+    /// The most nodes on chip: with queues, the sum of their peaks; breadth first (inverted tree), the largest level
+    /// that SRAM holds; with on-chip subtrees, three times the leaves of one.
     pub buffered_nodes: usize,
-    /// Nodes that go through memory between levels, or between subtrees and what merges them.
+    /// Nodes that go through memory between levels, or between the subtrees and the merge.
     pub spilled_nodes: u64,
-    /// Whether inputs (or outputs) come in the order of their numbers.
+    /// Whether inputs (or outputs) are in the order of their numbers.
     pub continuous: bool,
-    /// Each component's cycles.
+    /// Busy and stalled cycles of each component.
     pub activities: Vec<(String, Activity)>,
 }
 
-/// When inputs entered.
+/// The cycles of the inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inputs {
-    /// Cycle of the first.
+    /// Cycle of the first input.
     pub first: u64,
-    /// Cycle of the last.
+    /// Cycle of the last input.
     pub last: u64,
-    /// How many.
+    /// Number of inputs.
     pub count: u64,
 }
 
@@ -49,7 +50,7 @@ impl Inputs {
         self.last = cycle;
         self.count += 1;
     }
-    /// Mean cycles between inputs.
+    /// Mean cycles between two inputs; 1 for fewer than two.
     pub fn interval(&self) -> f64 {
         if self.count < 2 { 1.0 } else { (self.last - self.first) as f64 / (self.count - 1) as f64 }
     }
@@ -74,7 +75,7 @@ impl Report {
         self.level_peak = self.level_peak.max(peaks.iter().copied().max().unwrap_or(0));
         self.buffered_nodes += peaks.iter().sum::<usize>();
     }
-    /// All bytes.
+    /// Bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.read_bytes + self.written_bytes
     }

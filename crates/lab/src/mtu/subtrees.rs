@@ -1,7 +1,7 @@
-//! Depth first: a static subtree for each PE, then one PE over their roots.
+//! Depth first: one fixed subtree per PE, then one PE over their roots.
 //!
-//! The PEs do the same in the same cycles and share the memory evenly, so one of them with its share of the bandwidth tells
-//! the time of all. On nodes, each is run.
+//! The PEs do the same in the same cycles and share the memory evenly. So for timing only, the model runs one PE with
+//! its share of the bandwidth. On nodes, it runs each PE.
 
 use super::hybrid::port;
 use super::report::Inputs;
@@ -13,72 +13,72 @@ use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Port, Stall, run as drive};
 use crate::expander::Expander;
 
-/// Leaves that a PE has fetched and not consumed.
+/// Leaves that a PE may hold before it consumes them.
 const PREFETCH: usize = 4;
 
-/// A trace of the memory, the PEs with their subtrees, and the one above them.
+/// A trace with rows for the memory, for each PE with its subtree, and for the PE above them.
 fn trace(params: &Params, memory: &str, above: &str, events: usize) -> Trace {
     let pes = (0..params.pes).map(|pe| format!("PE {pe}"));
     Trace::new(std::iter::once(memory.to_owned()).chain(pes).chain([above.to_owned()]), events)
 }
 
-/// Where a machine is recorded.
+/// The part of a trace that records one machine.
 struct Recorder<'a> {
     trace: &'a mut Trace,
-    /// The first cycle.
+    /// The first cycle of the machine.
     start: u64,
     /// The row of the first PE.
     track: usize,
-    /// The first PE's subtree, and how many PEs do the same as it, each in its own.
+    /// The number of the first PE's subtree, and the number of PEs that do the same, each in its own subtree.
     subtree: u64,
     alike: u64,
 }
 
 impl<'a> Recorder<'a> {
-    /// Of the PE that runs on a subtree, for all that do the same.
+    /// The recorder of the PE with `subtree`, and of the `alike` - 1 PEs after it.
     fn subtree(trace: &'a mut Trace, start: u64, subtree: u64, alike: u64) -> Self {
         Self { trace, start, track: 1 + subtree as usize, subtree, alike }
     }
-    /// Of the PE above the subtrees.
+    /// The recorder of the PE above the subtrees.
     fn above(trace: &'a mut Trace, start: u64) -> Self {
         let track = trace.tracks().len() - 1;
         Self { trace, start, track, subtree: 0, alike: 1 }
     }
-    /// Whether there is room for more: all that a run without a trace pays for.
+    /// Whether the trace has room. Without a trace, this check is the only cost.
     #[inline(always)]
     fn records(&self) -> bool {
         self.trace.has_room()
     }
-    /// An operation of each PE on the operand with this number among so many of its subtree.
+    /// Records an operation of each PE on operand `index` of the `among` operands that a subtree has in this level.
     #[cold]
     fn operation(&mut self, cycle: u64, level: u32, index: u64, among: u64) {
         for (track, subtree) in (self.track..).zip(self.subtree..self.subtree + self.alike) {
             self.trace.add(track, self.start + cycle, 1, || name(level, subtree * among + index));
         }
     }
-    /// What each PE reads or writes.
+    /// Records a fetch or store of each PE.
     #[cold]
     fn memory(&mut self, cycle: u64, name: String) {
         self.trace.add(0, self.start + cycle, 1, || name);
     }
 }
 
-/// PEs that are run beside each other: one for all where there is nothing to compute.
+/// PEs that are simulated: one for timing only, otherwise all.
 fn elements<N>(params: &Params) -> u64 {
     if size_of::<N>() == 0 { 1 } else { u64::from(params.pes) }
 }
 
-/// A PE with its subtree, or the last one with the roots.
+/// A PE with its subtree, or the last PE with the roots of the subtrees.
 struct Element<'a, W: Reduce> {
     work: &'a mut W,
     recorder: Recorder<'a>,
     port: Port,
     accumulator: Accumulator<W::Node>,
-    /// The subtree's number, and the level of its leaves.
+    /// The number of the subtree, and the level of its leaves.
     subtree: u64,
     bottom: u32,
     height: u32,
-    /// Nodes that are there from the start, if they don't come from memory.
+    /// Leaves that come from memory: none for the last PE.
     leaves: u64,
     fetched: u64,
     all_levels: bool,
@@ -107,7 +107,7 @@ impl<'a, W: Reduce> Element<'a, W> {
     fn wants(&self) -> bool {
         self.fetched < self.leaves && self.accumulator.waiting() + 2 <= PREFETCH
     }
-    /// Results of the next pair that go to memory: its own and, but for the last, one above.
+    /// Results written to memory for the next pair: its own, and one of a level above except for the last pair.
     fn writes(&self) -> u64 {
         if self.all_levels { 2 - u64::from(self.fetched + 2 == self.leaves) } else { 0 }
     }
@@ -196,7 +196,7 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W, events: usize) ->
         report.buffered_nodes *= params.pes as usize;
         report.activities = vec![("fetch".into(), element.feed), ("PE".into(), element.accumulator.activity)];
     }
-    // What all others have found is there at once. Order by order of arrival would wait for nothing.
+    // The roots of all subtrees are present at once. A policy with a fixed order would only add waiting.
     let last = Params { policy: Policy::RulerSteal, ..params.clone() };
     let recorder = Recorder::above(&mut trace, report.cycles);
     let mut merge = Element::new(&last, work, recorder, height, params.log_pes());
@@ -212,7 +212,7 @@ pub(super) fn reduce<W: Reduce>(params: &Params, work: &mut W, events: usize) ->
     Ok((report, trace))
 }
 
-/// A PE that expands a node.
+/// A PE that expands a node into a subtree.
 struct Grower<'a, W: Grow> {
     work: &'a mut W,
     recorder: Recorder<'a>,
@@ -223,13 +223,13 @@ struct Grower<'a, W: Grow> {
     first: u64,
     made: u64,
     leaves: u64,
-    /// Where the outputs go if they are not leaves.
+    /// The outputs, if they are not leaves.
     roots: Vec<W::Node>,
 }
 
 impl<W: Grow> Clocked for Grower<'_, W> {
     fn eval(&mut self, cycle: u64) {
-        // One output a cycle: a PE makes no more, and a unit of N of them stores as many nodes in a cycle as one of the hybrid.
+        // A PE makes at most one output per cycle, and N of them store as many nodes per cycle as the hybrid unit.
         let leaves = self.bottom == 0;
         if self.expander.waiting() > 0
             && (!leaves || self.port.book(cycle, 0, 1))
@@ -274,7 +274,7 @@ pub(super) fn grow<W: Grow>(params: &Params, work: &mut W, events: usize) -> Res
     let height = params.log_size - params.log_pes();
     let expander = |roots, top, policy| Expander::new(policy, top, roots, params.latency(), 1 << top);
     let mut trace = trace(params, "store", "first PE", events);
-    // The roots of the subtrees come from one PE.
+    // One PE computes the roots of the subtrees.
     let root = work.root();
     let mut top = Grower {
         recorder: Recorder::above(&mut trace, 0),

@@ -1,24 +1,24 @@
-//! The paper's Tables 2 and 3: what the accumulator does in its first 28 cycles.
+//! Tables 2 and 3 of the MTU paper: the first 28 cycles of the accumulator.
 
 use crate::accumulator::{Accumulator, Place, Policy};
 use crate::expander::Expander;
 
-/// Cycles of the tables.
+/// Cycles of each table.
 pub const CYCLES: usize = 28;
 
-/// A schedule: in each cycle, the pair or node that is issued and the one that leaves, by the left one's level and number in
-/// the paper's count of levels.
+/// A schedule: for each cycle, the pair or node that is issued and the one that leaves. The left node of a pair is
+/// given by its number and its level, in the paper's count of levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Operands.
+    /// Issued operands.
     pub inputs: Vec<Option<Place>>,
-    /// Results.
+    /// Results that leave.
     pub outputs: Vec<Option<Place>>,
 }
 
-/// Table 2: node i of level 4 arrives in cycle i, the PE takes one cycle.
+/// Table 2: node i of level 4 arrives in cycle i, and the PE takes one cycle.
 pub fn inverted(policy: Policy) -> Schedule {
-    // More levels than the cycles can fill.
+    // More levels than the accumulator reaches in these cycles.
     let mut accumulator = Accumulator::<_>::new(policy, 12, 1, 1, 0);
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
     for cycle in 0..CYCLES as u64 {
@@ -31,7 +31,7 @@ pub fn inverted(policy: Policy) -> Schedule {
     Schedule { inputs, outputs }
 }
 
-/// Table 3: two nodes of level 8 are there, the PE takes one cycle, level 4 leaves.
+/// Table 3: two nodes of level 8 are present at the start, the PE takes one cycle, and nodes of level 4 leave.
 pub fn forward(policy: Policy) -> Schedule {
     let mut expander = Expander::new(policy, 3, vec![(); 2], 1, 8);
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
@@ -49,10 +49,10 @@ pub fn forward(policy: Policy) -> Schedule {
 /// A row of a table: its name and its cells.
 pub type Row = (&'static str, Vec<Option<Place>>);
 
-/// The published rows of a table, 2 or 3.
+/// The published rows of table 2 or 3.
 ///
 /// # Panics
-/// Never: a test reads both.
+/// Never: a test reads both tables.
 pub fn published(table: u32) -> Vec<Row> {
     let text = if table == 2 { include_str!("../../data/table2.txt") } else { include_str!("../../data/table3.txt") };
     let cell = |text: &str| -> Option<Place> {
@@ -67,7 +67,7 @@ pub fn published(table: u32) -> Vec<Row> {
         .collect()
 }
 
-/// The rows of a table by a policy, in the order of [`published`].
+/// The rows of a table under `policy`, in the order of [`published`].
 pub fn modelled(table: u32, policy: Policy) -> Vec<Row> {
     let right = |cells: &[Option<Place>]| cells.iter().map(|c| c.map(|(level, i)| (level, i + 1))).collect();
     if table == 2 {
@@ -81,16 +81,16 @@ pub fn modelled(table: u32, policy: Policy) -> Vec<Row> {
     }
 }
 
-/// Cells of a table that a run of the accumulator or the expander makes.
+/// How many cells of a table the model reproduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// As printed.
+    /// Cells equal to the published ones.
     pub equal: usize,
-    /// Of all.
+    /// All cells.
     pub all: usize,
 }
 
-/// The cells of a table, 2 or 3, that a policy makes.
+/// Compares table 2 or 3 with the model under `policy`.
 pub fn agreement(table: u32, policy: Policy) -> Agreement {
     let (published, modelled) = (published(table), modelled(table, policy));
     let cells = published.iter().zip(&modelled).flat_map(|(p, m)| p.1.iter().zip(&m.1));

@@ -1,33 +1,33 @@
-//! What flows through the machine: nothing when only time counts, or nodes.
+//! The nodes of a machine: none for timing only, or the operands and results of a real tree.
 
 use evergrove_kernels::tree::ops::{Combine, Expand};
 use evergrove_kernels::tree::schedule::level_above_leaves;
 
-/// An inverted tree.
+/// The nodes of an inverted tree.
 pub trait Reduce {
     /// A node.
     type Node: Clone;
-    /// A leaf.
+    /// Returns a leaf.
     fn leaf(&mut self, index: u64) -> Self::Node;
-    /// The node of level `level` >= 1 over a pair.
+    /// Computes the node of level `level` >= 1 from its children.
     fn combine(&mut self, level: u32, left: &Self::Node, right: &Self::Node) -> Self::Node;
-    /// A node above the leaves is there.
+    /// Receives a node above the leaves.
     fn result(&mut self, level: u32, index: u64, node: &Self::Node);
 }
 
-/// A forward tree.
+/// The nodes of a forward tree.
 pub trait Grow {
     /// A node.
     type Node: Clone;
-    /// The root.
+    /// Returns the root.
     fn root(&mut self) -> Self::Node;
-    /// The children of a node of level `level` >= 1.
+    /// Computes the children of a node of level `level` >= 1.
     fn expand(&mut self, level: u32, node: &Self::Node) -> [Self::Node; 2];
-    /// A leaf is there.
+    /// Receives a leaf.
     fn leaf(&mut self, index: u64, node: Self::Node);
 }
 
-/// Nodes of nothing: timing only.
+/// Nodes without data, for timing only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing;
 
@@ -53,23 +53,23 @@ impl Grow for Timing {
     fn leaf(&mut self, _: u64, (): ()) {}
 }
 
-/// An operation of the kernels on leaves. `nodes` are all nodes above them, in the order of
-/// [`level_above_leaves`], once a machine has run.
+/// An operation of the kernels on leaves. After a run, `nodes` has all nodes above the leaves, in the order of
+/// [`level_above_leaves`].
 #[derive(Clone, Debug)]
 pub struct Reducing<'a, O: Combine> {
     op: &'a O,
     height: u32,
     leaves: &'a [O::Node],
-    /// All nodes above the leaves.
+    /// All nodes above the leaves, `None` before the run.
     pub nodes: Vec<Option<O::Node>>,
 }
 
 impl<'a, O: Combine> Reducing<'a, O> {
-    /// Over a power of two of leaves.
+    /// The number of leaves must be a power of two.
     pub fn new(op: &'a O, leaves: &'a [O::Node]) -> Self {
         Self { op, height: leaves.len().ilog2(), leaves, nodes: vec![None; leaves.len() - 1] }
     }
-    /// The root, once a machine has run.
+    /// The root, after a run.
     pub fn root(&self) -> Option<O::Node> {
         self.nodes.last().copied().flatten()
     }
@@ -89,16 +89,16 @@ impl<O: Combine> Reduce for Reducing<'_, O> {
     }
 }
 
-/// An operation of the kernels from its root. `leaves` are there once a machine has run.
+/// An operation of the kernels from its root. After a run, `leaves` has the results.
 #[derive(Clone, Debug)]
 pub struct Expanding<'a, O: Expand> {
     op: &'a O,
-    /// The leaves.
+    /// The leaves, `None` before the run.
     pub leaves: Vec<Option<O::Node>>,
 }
 
 impl<'a, O: Expand> Expanding<'a, O> {
-    /// For 2^`height` leaves.
+    /// For a tree of 2^`height` leaves.
     pub fn new(op: &'a O, height: u32) -> Self {
         Self { op, leaves: vec![None; 1 << height] }
     }

@@ -1,4 +1,5 @@
-//! Several boards: each branch board makes a subtree over the rows of its leaf boards, one of them the levels above.
+//! Several boards: each branch board computes a subtree over the rows of its leaf boards, and one branch board computes
+//! the levels above.
 //!
 //! ```text
 //!  link --> [leaf board] --network--+
@@ -8,8 +9,8 @@
 //!  link --> [leaf board] --network--+
 //! ```
 //!
-//! The leaf boards of a branch board deal out its rows in turn, so that what they bring in a cycle are neighbours. All branch
-//! boards do the same in the same cycles: one of them tells the time of all. On rows, each is run.
+//! The rows of a branch board go to its leaf boards in turn, so the digests of one cycle are neighbours. All branch
+//! boards do the same in the same cycles. For timing only, the model runs one of them; on rows, it runs each.
 
 use std::collections::VecDeque;
 
@@ -20,12 +21,12 @@ use crate::LabError;
 use crate::accumulator::{Accumulator, Policy};
 use crate::engine::{Clocked, TokenBucket, run as drive};
 
-/// The levels above the boards' subtrees, from the cycle on in which the boards have their roots. The other boards send theirs to
-/// one of them, over its network.
+/// The levels above the boards' subtrees, from the cycle in which the boards have their roots. The other boards send
+/// their roots to one of them, over its network.
 struct Above<const ARITY: usize> {
     network: TokenBucket,
     hop: u64,
-    /// Roots that other boards have to send; and when those that were sent arrive.
+    /// Roots that other boards still have to send, and arrival cycles of the roots on the network.
     left: u64,
     flying: VecDeque<u64>,
     hasher: Accumulator<(), ARITY>,
@@ -113,7 +114,7 @@ pub(super) fn run<W: Rows>(params: &Params, work: &mut W) -> Result<Outcome<W::D
         let first = board << part.log_rows;
         caps.push(engine::run(&part, &mut Part { work: &mut *work, first }, None)?.0.cap);
     }
-    // Tree by tree, the nodes of all boards.
+    // For each tree, the nodes of all boards.
     let (width, arity) = (1_usize << part.cap_height, params.arity as usize);
     outcome.cap = (0..params.trees as usize)
         .flat_map(|tree| {

@@ -1,4 +1,4 @@
-//! The machine: one leaf board, or several, before one branch board.
+//! The machine: one leaf board or several, and one branch board.
 
 use std::collections::VecDeque;
 
@@ -13,53 +13,53 @@ use crate::accumulator::{Accumulator, Policy};
 use crate::engine::trace::Trace;
 use crate::engine::{Activity, Clocked, Memory, Pipeline, Stall, Stream, TokenBucket, run as drive};
 
-/// Cycles after which a run is given up.
+/// Limit of a run, in cycles.
 pub(super) const LIMIT: u64 = 1 << 44;
 
-/// What a run has measured.
+/// Measurements of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// From the first word by the link to the last node of the cap.
+    /// Cycles from the first word on the link to the last node of the cap.
     pub cycles: u64,
-    /// The same in seconds.
+    /// Seconds of these cycles.
     pub seconds: f64,
-    /// When the last leaf's digest left the leaf hasher.
+    /// The cycle in which the last leaf's digest left the leaf hasher.
     pub leaves_at: u64,
-    /// Bytes by the link.
+    /// Bytes sent to the engine over the link.
     pub link_bytes: u64,
-    /// Bytes back by the link.
+    /// Bytes sent back over the link.
     pub out_bytes: u64,
-    /// Bytes to and from HBM: states, and the matrix where columns are transposed.
+    /// Bytes to and from HBM: states, and the matrix if columns are transposed.
     pub hbm_bytes: u64,
-    /// Leaf and branch permutations.
+    /// Permutations of leaves and branches.
     pub hashes: u64,
-    /// The most digests that waited in one level of the branch hasher: the depth its queues need. Level 0 first.
+    /// The most digests that waited in each level of the branch hasher, from level 0: the depth that its queues need.
     pub queues: Vec<usize>,
-    /// Cycles of the leaf hasher and the branch hasher.
+    /// Busy and stalled cycles of the leaf hasher (LHE) and the branch hasher (BHE).
     pub activities: Vec<(String, Activity)>,
-    /// Cycles from the one in which a row's last group could enter a core to the one in which its digest left it, waits for a
-    /// free core, for memory and for a place included.
+    /// Cycles from the one in which a row's last group could enter a core to the one in which its digest left the core.
+    /// They include waits for a free core, for memory and for a place in the digest queue.
     pub leaf_latency: Latency,
 }
 
-/// A report, and the cap.
+/// A report with the cap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome<D> {
-    /// What was measured.
+    /// The measurements.
     pub report: Report,
     /// The nodes of the cap, in order.
     pub cap: Vec<D>,
 }
 
-/// A tree of cores below the accumulator, with one of them for each pair of digests that it takes at once.
+/// A tree of cores below the accumulator, with one core for each pair of digests that it takes at a time.
 struct Front<D> {
     width: usize,
-    /// Digests of the next group, and groups that wait for the cores' interval.
+    /// Digests of the next group, and groups that wait until the cores can start.
     group: Vec<D>,
     waiting: VecDeque<D>,
     pipe: Pipeline<D>,
     groups: u64,
-    /// Groups that the cores have taken.
+    /// Groups that have entered the cores.
     taken: u64,
 }
 
@@ -75,7 +75,7 @@ impl<D: Clone> Front<D> {
             taken: 0,
         }
     }
-    /// A digest; `node` hashes a pair.
+    /// Adds a digest. `node` hashes a pair.
     fn arrive(&mut self, digest: D, mut node: impl FnMut(&[D]) -> D) {
         self.group.push(digest);
         if self.group.len() < self.width {
@@ -87,7 +87,7 @@ impl<D: Clone> Front<D> {
         self.waiting.extend(self.group.pop());
         self.groups += 1;
     }
-    /// One cycle, after what arrives in it: the node over the group that leaves.
+    /// Runs one cycle, after the arrivals of that cycle. Returns the node of the group that leaves.
     fn step(&mut self, cycle: u64) -> Option<D> {
         if self.pipe.ready(cycle)
             && let Some(node) = self.waiting.pop_front()
@@ -107,29 +107,29 @@ impl<D: Clone> Front<D> {
 /// Bytes of a digest.
 pub(super) const DIGEST: u64 = 32;
 
-/// The link's other direction: digests that wait for it.
+/// The link's direction to the host, and the digests that wait for it.
 struct Back {
     link: TokenBucket,
     waiting: u64,
 }
 
-/// Leaf hasher and branch hasher. A node has `ARITY` children.
+/// The leaf hasher and the branch hasher. A node has `ARITY` children.
 struct Engine<'a, W: Rows, const ARITY: usize> {
     work: &'a mut W,
     source: Source,
     hbm: Option<Memory>,
-    /// The cores of the leaf hasher: they start rows in order and take equally long.
+    /// The cores of the leaf hasher. They start rows in order, and all have the same latency.
     cores: Vec<Pipeline<W::State>>,
-    /// States of the rows, oldest pass first; those of the first pass are not there.
+    /// States of rows between passes, oldest first. A row has no state before its first pass.
     states: VecDeque<W::State>,
-    /// The network to the branch hasher's board, and digests that wait for it.
+    /// The network to the branch hasher's board, and the digests that wait for it.
     network: Option<TokenBucket>,
     sending: VecDeque<W::Digest>,
-    /// Digests on their way to the branch hasher, and when they are there.
+    /// Digests on their way to the branch hasher, with their arrival cycles.
     wire: VecDeque<(u64, W::Digest)>,
     front: Option<Front<W::Digest>>,
     bhe: Accumulator<W::Digest, ARITY>,
-    /// Digests that wait for the last leaf, where the hashers don't overlap.
+    /// Digests that wait for the last leaf, if the hashers do not overlap.
     held: VecDeque<W::Digest>,
     back: Option<Back>,
     trace: Option<Trace>,
@@ -138,22 +138,23 @@ struct Engine<'a, W: Rows, const ARITY: usize> {
     passes: u64,
     total: u64,
     state_bytes: u64,
-    /// Bytes that the transposer moves for a group.
+    /// Bytes that the transposer moves per group.
     transposed: u64,
     by_columns: bool,
     overlapped: bool,
     hop: u64,
-    /// Nodes that leave the branch hasher.
+    /// Number of nodes that leave the branch hasher.
     cap: usize,
-    /// Absorptions that began and that ended.
+    /// Absorptions that have started, and that have ended.
     started: u64,
     ended: u64,
     leaves_at: u64,
-    /// Places for digests; those that began their last absorption, and those that the branch hasher has taken.
+    /// Places for digests, digests whose last absorption has started, and digests that the branch hasher has taken.
     places: u64,
     digests: u64,
     taken: u64,
-    /// When the last groups of rows came, how many at a time, and the latencies from there.
+    /// Arrival cycles of the last groups of rows, with their numbers; groups noted so far; the first of the current
+    /// tree's last groups; and the latencies measured from the arrivals.
     came: VecDeque<(u64, u64)>,
     noted: u64,
     last_groups: u64,
@@ -220,24 +221,25 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     fn pass(&self, absorption: u64) -> u64 {
         (absorption >> self.log_rows) % self.passes
     }
-    /// Whether the next group of the next row is there.
+    /// Whether the next group of the next row has arrived.
     #[inline(always)]
     fn present(&self) -> bool {
         let arrived = self.source.arrived;
-        // By columns, a group of eight is there when all of it is.
+        // By columns, no row of a group can start until the whole group has arrived.
         if self.by_columns { arrived >> self.log_rows > self.started >> self.log_rows } else { arrived > self.started }
     }
-    /// Whether the next row's state is back, and there is a next row.
+    /// Whether there is a next row and its state has left the cores.
     #[inline(always)]
     fn row_free(&self) -> bool {
         self.started < self.ended + (1 << self.log_rows) && self.started < self.total
     }
-    /// Whether there is a place before the branch hasher for the digest that the next absorption makes, if it makes one.
+    /// Whether the digest queue has a place for the next absorption. Only absorptions of the last pass need one.
     #[inline(always)]
     fn has_place(&self) -> bool {
         self.digests - self.taken < self.places || self.pass(self.started) + 1 < self.passes
     }
-    /// Notes when the last groups of rows came. By columns they all can be used when the last of them is there.
+    /// Notes the arrival of the last groups of rows. By columns, they are all usable only when the last of them has
+    /// arrived.
     #[inline(always)]
     fn note(&mut self, cycle: u64) {
         let (arrived, rows) = (self.source.arrived, 1 << self.log_rows);
@@ -253,7 +255,8 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             }
         }
     }
-    /// Bytes that the next absorption moves: a state is read but in the first pass, and written but in the last.
+    /// Bytes that the next absorption moves through HBM. It reads a state except in the first pass, and writes one
+    /// except in the last.
     #[inline(always)]
     fn moves(&self) -> u64 {
         let pass = self.pass(self.started);
@@ -269,11 +272,11 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
         } else if !self.has_place() {
             Stall::Output
         } else {
-            // The core's interval, or states.
+            // A busy core, or the memory of the states.
             Stall::Memory
         }
     }
-    /// What leaves the leaf hasher's cores.
+    /// Takes the states and digests that leave the leaf hasher's cores.
     #[inline(always)]
     fn finish(&mut self, cycle: u64) {
         for core in 0..self.cores.len() {
@@ -306,14 +309,14 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             }
         }
     }
-    /// Digests that go back.
+    /// Queues digests for the way back to the host.
     #[inline(always)]
     fn emit(&mut self, digests: u64) {
         if let Some(back) = &mut self.back {
             back.waiting += digests;
         }
     }
-    /// What the branch hasher gets.
+    /// Passes the digests that arrive to the branch hasher.
     #[inline(always)]
     fn deliver(&mut self, cycle: u64) {
         while self.wire.front().is_some_and(|(when, _)| *when <= cycle)
@@ -348,7 +351,7 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             None => self.bhe.arrive(digest),
         }
     }
-    /// Starts a row on each core that is free.
+    /// Starts a row on each free core.
     #[inline(always)]
     fn begin(&mut self, cycle: u64) {
         let before = self.started;
@@ -439,10 +442,10 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
     }
 }
 
-/// What a run gives, and the trace that was asked for.
+/// The outcome of a run, and its trace.
 type Traced<D> = (Outcome<D>, Trace);
 
-/// One branch board with its leaf boards. The trace has its first so many operations, or none.
+/// Runs one branch board with its leaf boards. Records the first `events` operations, if given.
 pub(super) fn run<W: Rows>(
     params: &Params,
     work: &mut W,

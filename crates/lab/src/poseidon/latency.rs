@@ -1,26 +1,26 @@
-//! How long rows take.
+//! The distribution of the latencies of rows.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// A distribution of cycles.
+/// Statistics of a number of cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// Least.
+    /// The least.
     pub min: u64,
-    /// Mean.
+    /// The mean.
     pub mean: f64,
-    /// Most.
+    /// The greatest.
     pub max: u64,
-    /// Median: exact below 4,096 cycles, beyond to one part in 2,048.
+    /// The median: exact below 4,096 cycles, above that to one part in 2,048.
     pub median: u64,
 }
 
-/// Bits that a sample keeps in the table.
+/// Leading bits of a sample that the table keeps.
 const BITS: u32 = 12;
 
-/// Samples, in a table of bounded size.
+/// Counts of samples, in a table of bounded size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     counts: BTreeMap<u64, u64>,
@@ -37,7 +37,7 @@ impl Samples {
         self.min = if self.all == 0 { cycles } else { self.min.min(cycles) };
         (self.max, self.sum, self.all) = (self.max.max(cycles), self.sum + u128::from(cycles), self.all + 1);
     }
-    /// The distribution; zeros without samples.
+    /// The statistics of all samples; zeros if there are none.
     pub(super) fn latency(&self) -> Latency {
         let mut before = 0;
         let median = self.counts.iter().find(|(_, count)| {

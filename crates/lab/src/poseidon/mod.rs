@@ -7,13 +7,14 @@
 //!                                                        +---+
 //! ```
 //!
-//! Columns come in groups of the rate, eight. The LHE absorbs a group for one row after the other, round robin, so that a row's
-//! state is back from the pipeline long before its next group; states wait in HBM. In the last pass digests leave one a cycle,
-//! and the BHE ([`Accumulator`](crate::accumulator::Accumulator)) hashes groups as they become ready. [`run`] is timing only,
-//! [`run_on`] the same on a matrix, with the digests of `evergrove-kernels`.
+//! Columns come in groups of the rate, which is eight. The LHE absorbs one group of one row after another, round robin,
+//! so a row's state has left the pipeline long before its next group; states wait in HBM. In the last pass one digest
+//! leaves per cycle, and the BHE ([`Accumulator`](crate::accumulator::Accumulator)) hashes digests as soon as a node
+//! has all its children. [`run`] is timing only; [`run_on`] runs the same machine on a matrix, with the digests of
+//! `evergrove-kernels`.
 //!
-//! Around it: the extension of a trace on a board in front (the article's integration of its transform), an input wider than
-//! one core, trees of arity 4 and 8, trees in a row, and several boards for leaves and for branches.
+//! The model also has: a board in front that extends a trace (how the article integrates its transform), an input wider
+//! than one core, trees of arity 4 and 8, trees in sequence, and several boards for leaves and for branches.
 
 mod boards;
 mod engine;
@@ -36,15 +37,16 @@ use crate::engine::trace::Trace;
 /// Runs the engine, timing only.
 ///
 /// # Errors
-/// If a parameter is out of its range.
+/// If a parameter is out of range.
 pub fn run(params: &Params) -> Result<Report, LabError> {
     Ok(run_on(params, &mut Timing)?.report)
 }
 
-/// Runs the engine, timing only, and records its first `events` operations: absorptions as row.pass, nodes as level_number.
+/// Runs the engine, timing only, and records its first `events` operations: absorptions as `row.pass`, nodes as
+/// `level_number`.
 ///
 /// # Errors
-/// If a parameter is out of its range, or there are several boards.
+/// If a parameter is out of range, or there are several boards.
 pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError> {
     params.check()?;
     if params.leaf_boards > 1 {
@@ -57,7 +59,7 @@ pub fn trace(params: &Params, events: usize) -> Result<(Report, Trace), LabError
 /// Runs the engine on the rows of the extended matrix.
 ///
 /// # Errors
-/// If a parameter is out of its range.
+/// If a parameter is out of range, or the rows do not have groups of `rate` words.
 pub fn run_on<W: Rows>(params: &Params, rows: &mut W) -> Result<Outcome<W::Digest>, LabError> {
     params.check()?;
     rows.check(params.rate)?;

@@ -1,4 +1,4 @@
-//! What an engine is, and the matrix that it hashes.
+//! Parameters of an engine, and the matrix that it hashes.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,14 @@ use crate::error::{field, power_of_two, within, within_f64};
 /// Rounds of the permutation.
 pub(super) const ROUNDS: u64 = 30;
 
-/// Stages of a round's parts. The article does not print them; these are those of `rtl/` (a multiplier of six stages).
+/// Pipeline stages of the parts of a round. The article does not print them; the defaults are those of `rtl/` (a
+/// multiplier of six stages).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pipelines {
     /// The addition of round constants.
     pub constants: u64,
-    /// A multiplier; an S-box is three of them deep.
+    /// A multiplier. An S-box is three multipliers deep.
     pub multiplier: u64,
     /// The multiplication by the MDS matrix: shifts, a tree of additions, a reduction.
     pub mds: u64,
@@ -34,87 +35,91 @@ impl Pipelines {
     }
 }
 
-/// What leaves the engine.
+/// The data that leaves the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outputs {
-    /// The cap, which takes no time.
+    /// The cap. Its transfer takes no time.
     Cap,
-    /// Every digest, of leaves and of nodes, by the other direction of the link: who answers queries needs them.
+    /// Every digest of leaves and nodes, over the link back to the host. A host that answers queries needs them.
     Digests,
 }
 
-/// An engine with its work.
+/// An engine and its workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// log2 of the rows of the extended matrix, the article's b r.
+    /// log2 of the rows of the extended matrix (b r in the article).
     pub log_rows: u32,
-    /// Columns, the article's c.
+    /// Number of columns (c in the article).
     pub columns: u32,
-    /// Words that a permutation absorbs, the article's N. A matrix that is hashed, and not only timed, has 8.
+    /// Words that a permutation absorbs (N in the article). Must be 8 to hash a matrix; other values are for timing
+    /// only.
     pub rate: u32,
-    /// log2 of the nodes of the cap that leaves the engine; 0 for the root.
+    /// log2 of the nodes of the cap; 0 for the root.
     pub cap_height: u32,
-    /// Children of a node: 2, 4 or 8. Four take two permutations, eight take four.
+    /// Children per node: 2, 4 or 8. At rate 8, these take one, two and four permutations.
     pub arity: u32,
-    /// Trees, one after the other without a pause.
+    /// Number of trees, one after another without a pause.
     pub trees: u64,
-    /// What goes back by the link.
+    /// The data that goes back over the link.
     pub outputs: Outputs,
-    /// Gbit/s (10^9) of the link that the matrix, or the trace, comes by, to each leaf board.
+    /// Gbit/s (10^9) of the link to each leaf board. It brings the matrix, or the trace.
     pub link_gbit_s: f64,
     /// Clock in MHz.
     pub frequency_mhz: u64,
-    /// Leaf boards, each with a link and a part of the rows; a power of two.
+    /// Number of leaf boards, a power of two. Each has a link and a part of the rows.
     pub leaf_boards: u32,
-    /// Branch boards, a power of two, at most as many: each makes a subtree over the rows of its leaf boards, which take turns,
-    /// and one of them the levels above.
+    /// Number of branch boards, a power of two, at most the number of leaf boards. Each computes a subtree over the
+    /// rows of its leaf boards, which take turns; one of them also computes the levels above.
     pub branch_boards: u32,
     /// Gbit/s of the network between boards.
     pub network_gbit_s: f64,
-    /// Cycles of a hop between boards; 0: leaf hasher and branch hasher are on one.
+    /// Cycles of a hop between boards; 0 if leaf hasher and branch hasher are on the same board.
     pub network_latency: u64,
-    /// log2 of the blowup of a low-degree extension on a board between link and leaf hasher; 0: the matrix comes extended.
+    /// log2 of the blowup of a low-degree extension on a board between link and leaf hasher; 0 if the matrix arrives
+    /// extended.
     pub log_blowup: u32,
-    /// Words that the extension emits in a cycle.
+    /// Words that the extension emits per cycle.
     pub lde_words: u32,
-    /// Cores of a leaf hasher: its input takes a group a cycle for each.
+    /// Cores of a leaf hasher. Its input takes one group per core and cycle.
     pub lhe_cores: u32,
-    /// Groups that may wait before the leaf hasher of a board: the link, or the network, waits for a place. By columns they wait
-    /// in HBM, which has places for two passes.
+    /// Groups that may wait in front of the leaf hasher of a board. The link or the network waits for a place. By
+    /// columns, groups wait in HBM, which has places for two passes.
     pub input_queue: u64,
-    /// Digests of each core of the leaf hasher that the branch hasher has not taken, from the start of their last absorption
-    /// on: that start waits for a place. Where the hashers don't overlap, digests wait in HBM, which has places for all.
+    /// Places for digests, per core of the leaf hasher. A digest occupies its place from the start of its last
+    /// absorption, which waits for the place, until the branch hasher takes it. If the hashers do not overlap, digests
+    /// wait in HBM, which has room for all.
     pub digest_queue: u64,
-    /// S-boxes of a core of the leaf hasher: 118 take a permutation a cycle, 59 one in two, and so on.
+    /// S-boxes per core of the leaf hasher: 118 take a permutation every cycle, 59 every other cycle, and so on.
     pub lhe_sboxes: u32,
-    /// S-boxes of a core of the branch hasher.
+    /// S-boxes per core of the branch hasher.
     pub bhe_sboxes: u32,
-    /// Whether the branch hasher is a tree unit: as many cores as the leaf hasher has, all but one of them in a front tree that
-    /// takes all their digests at once, and an accumulator above.
+    /// Whether the branch hasher is a tree unit with as many cores as the leaf hasher: one is the accumulator, and the
+    /// others form a front tree that takes all digests of a cycle at once.
     pub front_tree: bool,
-    /// Stages.
+    /// Pipeline stages.
     pub pipelines: Pipelines,
-    /// The memory of the states: bandwidth alone, or banks and channels.
+    /// The memory of the states: bandwidth only, or banks and channels.
     pub hbm: MemoryKind,
-    /// Stacks side by side, a power of two, where it has banks.
+    /// Stacks side by side, a power of two, for a memory with banks.
     pub hbm_stacks: u32,
-    /// GB/s of a memory that is bandwidth alone; 0: not limited.
+    /// GB/s of a memory described by bandwidth only; 0 means no limit.
     pub hbm_gb_s: u64,
-    /// The share of that which is usable, refresh and row changes taken off.
+    /// The usable share of `hbm_gb_s`, after refresh and row changes.
     pub hbm_efficiency: f64,
-    /// Words of a row's state that are stored between passes: 12, or 4 where every group has 8 columns and overwrites the rest.
+    /// Words of a row's state that are stored between passes: 12, or 4 if every group has 8 columns and so overwrites
+    /// the other 8 words.
     pub state_words: u32,
-    /// Whether columns come one after the other, so that the first row of a group can be hashed when its last column is
-    /// there, after a transposition in HBM; else tiles of eight columns come row by row.
+    /// Whether columns arrive one after another. The first row of a group then waits for the group's last column and a
+    /// transposition in HBM. Otherwise tiles of eight columns arrive row by row.
     pub by_columns: bool,
-    /// Whether the branch hasher works while leaves are hashed, or after the last.
+    /// Whether the branch hasher runs while leaves are hashed, or only after the last leaf.
     pub overlapped: bool,
 }
 
 impl Default for Params {
-    /// The article's engine at the rate of its link, on 136 columns and 2^24 rows.
+    /// The article's engine at the rate of its link, for 136 columns and 2^24 rows.
     fn default() -> Self {
         Self {
             log_rows: 24,
@@ -150,14 +155,14 @@ impl Default for Params {
     }
 }
 
-/// S-boxes of a permutation: 12 in each of 8 full rounds, one in each of 22 partial ones.
+/// S-boxes of a permutation: 12 in each of 8 full rounds, and one in each of 22 partial rounds.
 pub(super) const SBOXES: u32 = 8 * 12 + 22;
 
 impl Params {
     /// Checks every field.
     ///
     /// # Errors
-    /// The first field that is out of its range.
+    /// The first field that is out of range.
     pub fn check(&self) -> Result<(), LabError> {
         within("log_rows", u64::from(self.log_rows), 1..=32)?;
         within("columns", u64::from(self.columns), 5..=1 << 20)?;
@@ -192,7 +197,7 @@ impl Params {
         within("hbm_gb_s", self.hbm_gb_s, 0..=1_000_000)?;
         within_f64("hbm_efficiency", self.hbm_efficiency, 0.01..=1.0)?;
         within("state_words", u64::from(self.state_words), 4..=128)?;
-        // A part multiplies what is in range by now.
+        // The ranges above keep the products in `part` from overflowing.
         if self.front_tree { self.check_front() } else { Ok(()) }
     }
     fn check_front(&self) -> Result<(), LabError> {
@@ -216,7 +221,7 @@ impl Params {
         if self.log_blowup == 0 {
             return Ok(());
         }
-        // A column of the trace has a chunk at least.
+        // A column of the trace has at least one chunk.
         let most = self.log_rows.saturating_sub(self.rate.ilog2());
         within("log_blowup", u64::from(self.log_blowup), 0..=u64::from(most))?;
         within("lde_words", u64::from(self.lde_words), 1..=1 << 10)?;
@@ -228,50 +233,50 @@ impl Params {
         }
         Ok(())
     }
-    /// log2 of the digests that a front tree takes at once; 0 without one.
+    /// log2 of the digests that the front tree takes at a time; 0 without a front tree.
     pub fn log_front(&self) -> u32 {
         if self.front_tree { self.lhe_cores.ilog2() } else { 0 }
     }
-    /// Levels of the branch hasher above a front tree, if it has one.
+    /// Levels of the branch hasher, not counting those of a front tree.
     pub fn levels(&self) -> u32 {
         (self.log_rows - self.cap_height) / self.arity.ilog2() - self.log_front()
     }
-    /// Cycles from the last word of a column of the trace to the first of its extension: the delay lines of the transform fill,
-    /// and its words pass the butterflies of both directions and the factors between.
+    /// Cycles from the last word of a column of the trace to the first word of its extension. The delay lines of the
+    /// transform fill, and a word passes the butterflies of both directions and the multiplier between them.
     pub fn transform_latency(&self) -> u64 {
         let (butterflies, multiplier) = (u64::from(2 * self.log_rows - self.log_blowup), self.pipelines.multiplier);
         let lines = (self.rows() - 1).div_ceil(u64::from(self.lde_words));
         lines + butterflies * (multiplier + self.pipelines.constants) + multiplier
     }
-    /// Groups that may be before the leaf hasher, on their way included.
+    /// Groups that may be in front of the leaf hasher, including those in flight.
     pub(super) fn input_places(&self) -> u64 {
         if self.by_columns { 2 * self.rows() } else { self.input_queue }
     }
-    /// Bytes a second of the network between leaf hasher and branch hasher; `None` if they are on one board, or if the network is
-    /// between the transform and the leaf hasher.
+    /// Bytes a second of the network between leaf hasher and branch hasher; `None` if both are on one board, or if the
+    /// network is between the transform and the leaf hasher.
     pub(super) fn digest_network(&self) -> Option<u64> {
         let sends = self.network_latency > 0 && self.log_blowup == 0;
         sends.then(|| (self.network_gbit_s * 1e9 / 8.0).round() as u64)
     }
-    /// Digests that may be before the branch hasher; `None`: all.
+    /// Digests that may be in front of the branch hasher; `None` if there is no limit.
     pub(super) fn digest_places(&self) -> Option<u64> {
         let hashes = self.overlapped && self.levels() + self.log_front() > 0;
         hashes.then(|| self.digest_queue * u64::from(self.lhe_cores))
     }
-    /// Permutations of a node: its children are four words each.
+    /// Permutations per node. Each child has four words.
     pub fn permutations_of_a_node(&self) -> u64 {
         u64::from((4 * self.arity).div_ceil(self.rate))
     }
-    /// Bytes of a group of a row.
+    /// Bytes of one row's words of a group.
     pub fn group_bytes(&self) -> u64 {
         u64::from(self.rate) * 8
     }
-    /// Bytes that the transposer moves for a group: in by columns, out by rows.
+    /// Bytes that the transposer moves per group: once in by columns, and once out by rows.
     pub fn transposed_bytes(&self) -> u64 {
         if self.by_columns { 2 * self.group_bytes() } else { 0 }
     }
-    /// One branch board with its leaf boards: they deal out its rows in turn, so that together they are a leaf hasher of more
-    /// cores behind a faster link and more memory.
+    /// One branch board with its leaf boards. The leaf boards take rows in turn, so together they act as one leaf
+    /// hasher with more cores, a faster link and more memory.
     pub(super) fn part(&self) -> Self {
         let share = self.leaf_boards / self.branch_boards;
         Self {
@@ -288,12 +293,13 @@ impl Params {
             ..self.clone()
         }
     }
-    /// log2 of the nodes of branch boards under one that leaves: what one of the boards hashes above them.
+    /// log2 of the branch boards under each node of the cap: the levels that one of the boards computes above the
+    /// boards' subtrees.
     pub(super) fn log_above(&self) -> u32 {
         self.branch_boards.ilog2().saturating_sub(self.cap_height)
     }
-    /// Cycles of the levels above the boards' subtrees, by the closed form: a hop, for each level the pipeline, and for each other node of it
-    /// the core's pace. Those of earlier trees are hashed while later ones come.
+    /// Cycles of the levels above the boards' subtrees, by a closed form: a hop, and for each level a pipeline and the
+    /// core's interval for every node but the first. The levels of earlier trees overlap with later trees.
     pub(super) fn cycles_above(&self) -> u64 {
         let permutations = self.permutations_of_a_node();
         let (latency, pace) = (self.pipelines.permutation(), Self::interval(self.bhe_sboxes));
@@ -304,7 +310,7 @@ impl Params {
         }
         if cycles > 0 { cycles + self.network_latency } else { 0 }
     }
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> u64 {
         1 << self.log_rows
     }
@@ -312,7 +318,7 @@ impl Params {
     pub fn passes(&self) -> u64 {
         u64::from(self.columns.div_ceil(self.rate))
     }
-    /// Bytes a cycle of the memory of the states; `None`: not limited.
+    /// Bytes per cycle of the memory of the states; `None` if it has no limit.
     pub fn hbm_bytes_per_cycle(&self) -> Option<f64> {
         let bandwidth = match self.hbm.timing(self.hbm_stacks) {
             Some(timing) => timing.stream_bandwidth(),
@@ -320,15 +326,15 @@ impl Params {
         };
         (bandwidth > 0.0).then(|| bandwidth / (self.frequency_mhz as f64 * 1e6))
     }
-    /// Cycles between two permutations of a core with so many S-boxes.
+    /// Cycles between two permutations of a core with `sboxes` S-boxes.
     pub fn interval(sboxes: u32) -> u64 {
         u64::from(SBOXES.div_ceil(sboxes))
     }
-    /// Bytes of the extended matrix, columns filled up to whole groups as they come by the link.
+    /// Bytes of the extended matrix, with columns padded to whole groups.
     pub fn bytes(&self) -> u64 {
         self.passes() * self.group_bytes() * self.rows()
     }
-    /// Seconds of so many cycles.
+    /// Seconds of `cycles` cycles.
     pub fn seconds(&self, cycles: u64) -> f64 {
         cycles as f64 / (self.frequency_mhz as f64 * 1e6)
     }

@@ -1,4 +1,4 @@
-//! What a permutation is made of: adders, multipliers, DSP slices; and the article's claim about partial rounds.
+//! Adders, multipliers and DSP slices of a permutation, and the article's claim about partial rounds.
 
 use serde::Serialize;
 
@@ -6,21 +6,21 @@ use super::params::{Params, ROUNDS, SBOXES};
 use crate::LabError;
 use crate::cost::{Breakdown, Costs};
 
-/// Plonky2's MDS matrix: a circulant of these, and 8 more on the first place of the diagonal.
+/// Plonky2's MDS matrix: a circulant with this first row, plus `DIAGONAL` at the first place of the diagonal.
 const CIRCULANT: [u64; 12] = [17, 15, 41, 16, 2, 28, 13, 13, 39, 18, 34, 20];
 const DIAGONAL: u64 = 8;
 const PARTIAL_ROUNDS: u64 = 22;
 const WIDTH: u64 = 12;
-/// DSP48E2 slices of a product of two words: 64 bits in limbs of 26 by 17, unsigned.
+/// DSP48E2 slices for the product of two 64-bit words, with unsigned limbs of 26 by 17 bits.
 const DSP_PER_PRODUCT: u64 = 64_u64.div_ceil(26) * 64_u64.div_ceil(17);
 
-/// Digits other than 0 of the non-adjacent form: the shifts that a multiplication by a constant sums up.
+/// Nonzero digits of the non-adjacent form: the shifted words that a multiplication by the constant adds up.
 pub fn naf_weight(constant: u128) -> u32 {
-    // Where 3c and c differ, the form has a digit.
+    // The form has a nonzero digit where 3c and c differ.
     ((3 * constant) ^ constant).count_ones()
 }
 
-/// Digits other than 0 in binary.
+/// Nonzero digits in binary.
 pub fn binary_weight(constant: u128) -> u32 {
     constant.count_ones()
 }
@@ -28,19 +28,19 @@ pub fn binary_weight(constant: u128) -> u32 {
 /// Adders, multipliers and DSP slices of a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Resources {
-    /// Modular additions of round constants.
+    /// Modular adders of round constants.
     pub constant_adders: u64,
     /// S-boxes.
     pub sboxes: u64,
     /// Modular multipliers of words.
     pub multipliers: u64,
-    /// Additions of shifted words in the linear layers.
+    /// Adders of shifted words in the linear layers.
     pub linear_adders: u64,
     /// DSP slices.
     pub dsps: u64,
 }
 
-/// A permutation with all its S-boxes, the linear layer of every round by shifts and additions: the article's.
+/// The article's design: a permutation with all S-boxes, and the linear layer of every round by shifts and additions.
 pub fn dense() -> Resources {
     Resources {
         constant_adders: ROUNDS * WIDTH,
@@ -51,8 +51,8 @@ pub fn dense() -> Resources {
     }
 }
 
-/// The same with the partial rounds' sparse matrices of the Poseidon paper: 2 * 12 - 1 products a round by constants of 64
-/// bits, on multipliers.
+/// The same with the sparse matrices of the Poseidon paper in partial rounds: 2 * 12 - 1 products by 64-bit constants
+/// per round, on multipliers.
 pub fn sparse() -> Resources {
     let products = PARTIAL_ROUNDS * (2 * WIDTH - 1);
     let dense = dense();
@@ -60,13 +60,13 @@ pub fn sparse() -> Resources {
         multipliers: dense.multipliers + products,
         linear_adders: (ROUNDS - PARTIAL_ROUNDS) * mds_adders() + PARTIAL_ROUNDS * (2 * WIDTH - 2),
         dsps: dense.dsps + products * DSP_PER_PRODUCT,
-        // One constant a partial round.
+        // One constant per partial round.
         constant_adders: (ROUNDS - PARTIAL_ROUNDS) * WIDTH + PARTIAL_ROUNDS,
         ..dense
     }
 }
 
-/// The sparse matrices by shifts and additions: a third of 64 digits a constant.
+/// The sparse matrices by shifts and additions, with nonzero digits at a third of the 64 places of a constant.
 pub fn sparse_by_shifts() -> Resources {
     let products = PARTIAL_ROUNDS * (2 * WIDTH - 1);
     let sparse = sparse();
@@ -78,11 +78,11 @@ pub fn sparse_by_shifts() -> Resources {
     }
 }
 
-/// S-boxes of all leaf hashers, and of all branch hashers.
+/// S-boxes of all leaf hashers, and S-boxes of all branch hashers.
 fn sboxes(p: &Params) -> (u64, u64) {
     let part = p.part();
     let (boards, leaf_cores) = (u64::from(p.branch_boards), u64::from(part.lhe_cores));
-    // A tree unit has as many cores as it takes digests: a front tree of one less, and the accumulator.
+    // A tree unit that takes n digests at a time has n cores: n - 1 in the front tree, and the accumulator.
     let branch_cores = if p.front_tree { leaf_cores } else { 1 };
     (boards * leaf_cores * u64::from(p.lhe_sboxes), boards * branch_cores * u64::from(p.bhe_sboxes))
 }
@@ -93,7 +93,7 @@ pub fn dsps(p: &Params) -> u64 {
     4 * (leaf + branch) * DSP_PER_PRODUCT
 }
 
-/// Power of an engine's cores with their boards, in proportion to their S-boxes. The article gives no area.
+/// Power of an engine's cores, including their boards, in proportion to the S-boxes. The article gives no area.
 ///
 /// # Errors
 /// If the table lacks an entry.
@@ -106,11 +106,11 @@ pub fn power(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
     Ok(out)
 }
 
-/// Additions of shifted words for one product by the MDS matrix.
+/// Adders of shifted words for one product by the MDS matrix.
 pub fn mds_adders() -> u64 {
     let row: u32 = CIRCULANT.iter().map(|c| naf_weight(u128::from(*c))).sum();
     let rows = WIDTH * (u64::from(row) - 1);
-    // The first diagonal entry has its own constant.
+    // The first entry of the diagonal is the sum of two constants.
     let first = u128::from(CIRCULANT[0]);
     rows + u64::from(naf_weight(first + u128::from(DIAGONAL))) - u64::from(naf_weight(first))
 }
@@ -124,7 +124,7 @@ mod tests {
         let dense = dense();
         assert_eq!((dense.constant_adders, dense.sboxes, dense.multipliers), (360, 118, 472));
         for constant in 0..5000_u128 {
-            // The weight by the form's definition.
+            // The weight by definition of the form.
             let (mut rest, mut weight) = (constant as i64, 0);
             while rest != 0 {
                 if rest & 1 == 1 {

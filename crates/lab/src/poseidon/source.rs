@@ -1,16 +1,17 @@
-//! Where the matrix comes from: a link, or a board that extends it.
+//! The source of the matrix: a link, or a board that extends a trace.
 //!
 //! ```text
 //!  host --link--> leaf hasher
 //!  host --link--> [ low-degree extension ] --network--> leaf hasher
 //! ```
 //!
-//! Everything is counted in chunks of `rate` words, the width of the buses: eight. By the link alone they are words of the extended
-//! matrix. Else the link brings the columns of the trace; [`super::transform`] makes their extension, whose words leave in order
-//! of rows, and a column's wait for those of the column before.
+//! The unit is the chunk of `rate` words, the width of the buses. Without an extension, chunks are words of the
+//! extended matrix. With an extension, the link brings the columns of the trace, and [`super::transform`] extends them.
+//! The words of an extension leave in order of rows, after those of the column before.
 //!
-//! Chunks that are under way or wait have places before the leaf hasher; the link or the network waits for a place. The link also
-//! waits while the transform is full: its lines and stages, a column that leaves and one that waits.
+//! Chunks in flight or waiting take places in front of the leaf hasher; the link or the network waits for a place. The
+//! link also waits while the transform is full, that is, its delay lines, its stages, one column that leaves and one
+//! that waits.
 
 use std::collections::VecDeque;
 
@@ -19,19 +20,19 @@ use crate::engine::TokenBucket;
 
 /// The stream of chunks into the leaf hasher.
 pub(super) struct Source {
-    /// Bytes of a chunk: words of a column, or of a row.
+    /// Bytes of a chunk: words of one column, or of one row.
     chunk: u64,
     link: TokenBucket,
-    /// Chunks by the link, and how many there are.
+    /// Chunks sent over the link, and their total number.
     sent: u64,
     all_sent: u64,
     extension: Option<Extension>,
-    /// Chunks that the leaf hasher takes in a cycle.
+    /// Chunks that the leaf hasher takes per cycle.
     width: u64,
-    /// Chunks that have arrived, and how many there are.
+    /// Chunks that have arrived, and their total number.
     pub(super) arrived: u64,
     all: u64,
-    /// Chunks that may be on their way to the leaf hasher or wait there.
+    /// Chunks that may be in flight to the leaf hasher or wait there.
     places: u64,
 }
 
@@ -40,17 +41,17 @@ struct Extension {
     chunk: u64,
     unit: TokenBucket,
     network: TokenBucket,
-    /// Chunks of a column, before and after.
+    /// Chunks of a column of the trace, and of its extension.
     column: [u64; 2],
-    /// From a column's last chunk to its first word; from there to the leaf hasher.
+    /// Cycles from the last chunk of a column to its first extended word, and from there to the leaf hasher.
     latency: u64,
     hop: u64,
-    /// Columns between the link and the network.
+    /// Columns that may be between the link and the network.
     columns: usize,
-    /// When the columns that have come can begin to leave.
+    /// The cycles in which the extensions of the received columns can begin to leave.
     begins: VecDeque<u64>,
     emitted: u64,
-    /// When chunks arrive, and how many together.
+    /// Arrival cycles of chunks in flight, with the number of chunks.
     flying: VecDeque<(u64, u64)>,
 }
 
@@ -72,11 +73,11 @@ impl Extension {
             flying: VecDeque::new(),
         }
     }
-    /// When the next chunk may leave, by what has come by the link.
+    /// The first cycle in which the oldest received column may leave.
     fn begin(&self) -> Option<u64> {
         self.begins.front().copied()
     }
-    /// Emits at most so many chunks. Returns those that arrive.
+    /// Emits at most `most` chunks. Returns the number of chunks that arrive.
     fn step(&mut self, cycle: u64, most: u64) -> u64 {
         let mut chunks = 0;
         while chunks < most
@@ -128,7 +129,7 @@ impl Source {
             places: p.input_places(),
         }
     }
-    /// Places that are free when so many chunks have left them.
+    /// Free places, if the leaf hasher has taken `started` chunks.
     #[inline(always)]
     fn room(&self, started: u64) -> u64 {
         let sent = self.extension.as_ref().map_or(self.sent, |extension| extension.emitted);
@@ -140,7 +141,7 @@ impl Source {
         self.sent < self.all_sent
             && self.extension.as_ref().map_or(room > 0, |extension| extension.begins.len() < extension.columns)
     }
-    /// One cycle, after the leaf hasher has taken so many chunks.
+    /// Runs one cycle, after the leaf hasher has taken `started` chunks.
     #[inline(always)]
     pub(super) fn step(&mut self, cycle: u64, started: u64) {
         let (mut chunks, room) = (0, self.room(started));
@@ -157,7 +158,7 @@ impl Source {
             None => chunks,
         };
     }
-    /// The first cycle after `cycle` in which something happens here, while the leaf hasher has taken so many chunks.
+    /// The first cycle after `cycle` in which something happens if the leaf hasher takes no more than `started` chunks.
     pub(super) fn next_event(&self, cycle: u64, started: u64) -> Option<u64> {
         if self.arrived == self.all {
             return None;
@@ -167,7 +168,7 @@ impl Source {
         let extension = self.extension.as_ref().and_then(|extension| extension.next_event(cycle, room));
         [link, extension].into_iter().flatten().min()
     }
-    /// Bytes by the link.
+    /// Bytes sent over the link.
     pub(super) fn link_bytes(&self) -> u64 {
         self.link.taken()
     }

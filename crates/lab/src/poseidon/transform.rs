@@ -1,25 +1,26 @@
-//! The transform in front of the leaf hasher, word by word: two chains of butterflies with delay lines (single-path delay
-//! feedback), the inverse one from the values of a column to coefficients, the forward one to values on the larger coset.
+//! The transform in front of the leaf hasher, word by word: two chains of butterflies with delay lines (single-path
+//! delay feedback). The inverse chain turns the values of a column into coefficients; the forward chain turns these
+//! into values on the larger coset.
 //!
 //! ```text
 //!  column --> [n/2] -> .. -> [2] -> [1] --coefficients, bits reversed--> (x factors, zeros between) --> [1] -> [2] -> .. -> [N/2] --> rows
 //! ```
 //!
-//! A stage with a delay line of d words keeps the first d of 2 d words, then makes sums and differences with the next d; the
-//! differences leave while the line fills again. The inverse chain takes values in order and gives coefficients with the bits
-//! of their numbers reversed, as the forward chain wants them: there the zeros of the padding are between them. The first word
-//! leaves when the last has come, in a chain of n words after n - 1.
+//! A stage with a delay line of d words stores the first d of 2 d words, then computes sums and differences with the
+//! next d. The differences leave while the line fills again. The inverse chain takes values in order and emits
+//! coefficients in bit-reversed order. The forward chain takes that order, with the zeros of the padding between
+//! coefficients. In a chain of n words the first word leaves when the last one enters, n - 1 cycles after the first.
 
 use evergrove_primitives::Goldilocks;
 
 /// Butterflies with one delay line.
 struct Stage {
-    /// Powers of the root of twice as many words as the line has.
+    /// Powers of the root of unity whose order is twice the length of the line.
     twiddles: Vec<Goldilocks>,
-    /// Whether the twiddle comes before the butterfly (bits reversed to order), or after it.
+    /// Whether the twiddle comes before the butterfly (from bit-reversed order) or after it.
     before: bool,
     line: Vec<Goldilocks>,
-    /// Words that have come.
+    /// Words that have entered.
     came: usize,
 }
 
@@ -29,7 +30,7 @@ impl Stage {
         let twiddles = std::iter::successors(Some(Goldilocks::ONE), |power| Some(*power * root)).take(delay).collect();
         Self { twiddles, before, line: vec![Goldilocks::ZERO; delay], came: 0 }
     }
-    /// A word comes; another one leaves, but while the line fills for the first time.
+    /// Takes a word. Emits another one, except while the line fills for the first time.
     fn step(&mut self, word: Goldilocks) -> Option<Goldilocks> {
         let delay = self.line.len();
         let (slot, second) = (self.came % delay, self.came / delay % 2 == 1);
@@ -52,7 +53,7 @@ impl Stage {
 struct Chain(Vec<Stage>);
 
 impl Chain {
-    /// The transform of 2^`log` words: in order, by the inverse root; or with bits reversed, by the root.
+    /// The transform of 2^`log` words: the inverse one takes them in order, the forward one in bit-reversed order.
     fn new(log: u32, inverse: bool) -> Self {
         let stage = |delay: u32| {
             let root = Goldilocks::root_of_unity(delay + 1).expect("at most 2^32 rows");
@@ -66,11 +67,11 @@ impl Chain {
     }
 }
 
-/// A column's words through the transform.
+/// The transform of one column.
 struct Transform {
     inverse: Chain,
     forward: Chain,
-    /// The factor of each coefficient as it leaves the inverse chain.
+    /// The factor of each coefficient, in the order in which they leave the inverse chain.
     factors: Vec<Goldilocks>,
     blowup: usize,
 }
@@ -89,10 +90,11 @@ impl Transform {
             blowup: 1 << log_blowup,
         }
     }
-    /// The extension of a column, and the words that the forward chain took before its first left.
+    /// Returns the extension of a column, and the number of words that the forward chain took before the first one
+    /// left.
     fn column(mut self, values: &[Goldilocks]) -> (Vec<Goldilocks>, usize) {
         let (n, rows) = (values.len(), values.len() * self.blowup);
-        // What comes after the column pushes it out.
+        // Zeros after the column push its last words out.
         let words = values.iter().copied().chain(std::iter::repeat(Goldilocks::ZERO));
         let coefficients: Vec<Goldilocks> = words.filter_map(|word| self.inverse.step(word)).take(n).collect();
         let padded = coefficients.iter().zip(&self.factors).flat_map(|(coefficient, factor)| {
@@ -112,11 +114,11 @@ impl Transform {
     }
 }
 
-/// The extended matrix of a trace, row by row: each column's values on the coset of `Goldilocks::GENERATOR` that is
-/// 2^`log_blowup` times as large, in natural order. Columns have 2^k words each.
+/// The extended matrix of a trace, row by row: the values of each column on the coset of `Goldilocks::GENERATOR` that
+/// is 2^`log_blowup` times as large, in natural order. Each column has 2^k words.
 ///
 /// # Panics
-/// If the columns are not of one power of two words, or the extension has more than 2^32 rows.
+/// If the columns do not all have the same power of two of words, or the extension has more than 2^32 rows.
 pub fn extend(trace: &[Vec<Goldilocks>], log_blowup: u32) -> Vec<Goldilocks> {
     let n = trace.first().map_or(1, Vec::len);
     assert!(n.is_power_of_two() && trace.iter().all(|column| column.len() == n), "columns of one power of two words");

@@ -1,4 +1,4 @@
-//! What the engine hashes: nothing when only time counts, or a matrix.
+//! The rows of an engine: none for timing only, or those of a matrix.
 
 use evergrove_kernels::tree::merkle::{Polygon, Poseidon, TreeHash};
 use evergrove_primitives::hash::poseidon::{WIDTH, permute};
@@ -11,26 +11,26 @@ use crate::error::field;
 /// Words of a group of a matrix: the rate of the permutation.
 const RATE: u32 = 8;
 
-/// Rows that are absorbed group by group.
+/// Rows that the engine absorbs group by group.
 pub trait Rows {
-    /// Checks that the engine's groups are those of the rows.
+    /// Checks that the rows have groups of `rate` words.
     ///
     /// # Errors
-    /// If they are not.
+    /// If they do not.
     fn check(&self, rate: u32) -> Result<(), LabError>;
-    /// The sponge of a row.
+    /// The state of a row's sponge.
     type State: Clone;
     /// A digest.
     type Digest: Clone;
-    /// Absorbs group `pass` of leaf `leaf`: into a fresh sponge if there is none yet.
+    /// Absorbs group `pass` of leaf `leaf` into `state`, or into a new sponge if it is `None`.
     fn absorb(&mut self, leaf: u64, pass: u64, state: Option<Self::State>) -> Self::State;
-    /// The digest of a row whose groups are absorbed.
+    /// The digest of a row after its last group.
     fn digest(&mut self, state: Self::State) -> Self::Digest;
     /// The hash of 2, 4 or 8 children.
     fn node(&mut self, children: &[Self::Digest]) -> Self::Digest;
 }
 
-/// Rows of nothing: timing only.
+/// Rows without data, for timing only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing;
 
@@ -48,32 +48,32 @@ impl Rows for Timing {
     fn node(&mut self, _: &[()]) {}
 }
 
-/// Which sponge hashes a row: they differ beyond eight columns.
+/// The sponge of a row. The two differ if a row has more than eight columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Convention {
     /// Plonky2's: a group overwrites as many words of the rate as it has.
     Plonky2,
-    /// Polygon zkEVM's: the digest so far becomes the capacity, a short group is filled up with zeros.
+    /// Polygon zkEVM's: the digest so far becomes the capacity, and a short group is padded with zeros.
     Polygon,
 }
 
-/// A matrix, row by row.
+/// A matrix, stored row by row.
 #[derive(Clone, Debug)]
 pub struct Matrix<'a> {
     words: &'a [Goldilocks],
     columns: usize,
     convention: Convention,
-    /// Leaf i is row i with its bits reversed.
+    /// If set, leaf i is the row whose number is i with its bits reversed. The value is the number of bits.
     reversed: Option<u32>,
 }
 
 impl<'a> Matrix<'a> {
-    /// Rows of `columns` words, leaf i being row i.
+    /// Rows of `columns` words; leaf i is row i.
     pub fn new(words: &'a [Goldilocks], columns: usize, convention: Convention) -> Self {
         Self { words, columns, convention, reversed: None }
     }
-    /// Leaf i being row i with the bits of its number reversed.
+    /// Makes leaf i the row whose number is i with its bits reversed.
     pub fn bit_reversed(self) -> Self {
         let rows = self.words.len() / self.columns;
         Self { reversed: Some(rows.ilog2()), ..self }
@@ -117,7 +117,7 @@ impl Rows for Matrix<'_> {
     }
 }
 
-/// The rows of a part of the boards: those from `first` on.
+/// The rows of one branch board: those from `first` on.
 pub(super) struct Part<'a, W> {
     pub(super) work: &'a mut W,
     pub(super) first: u64,

@@ -1,4 +1,4 @@
-//! Pieces of the figures that reproductions draw.
+//! Short constructors for the figures of reproductions.
 
 use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
 
@@ -7,7 +7,7 @@ pub(super) fn axis(label: &str, column: &'static str, scale: Scale) -> Axis {
     Axis { label: label.to_owned(), column, scale }
 }
 
-/// Points of one origin under a name.
+/// A series whose points all have the same origin.
 pub(super) fn series(name: impl Into<String>, origin: Origin, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
     let points = points.into_iter().map(|(x, y)| Point { x, y, origin }).collect();
     Series { name: name.into(), points }

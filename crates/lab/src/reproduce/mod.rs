@@ -1,7 +1,7 @@
-//! What the papers publish, next to what the models say: the reference and its [`Origin`], ours, deviation, verdict.
+//! Published values beside those of the models: reference, [`Origin`], our value, deviation and verdict.
 //!
-//! [`Tally`] counts what counts: printed values that a run of a model gave. Where a paper contradicts itself or leaves
-//! something out, a note says so in one line.
+//! [`Tally`] counts the printed values that a run of a model reproduces. If a paper contradicts itself or leaves
+//! something out, the section has a one-line note.
 
 mod figures;
 mod mtu;
@@ -26,21 +26,21 @@ use origin::{Ours, Printed, Reference};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Item {
-    /// Properties of traversals.
+    /// Table 1 of the MTU paper: properties of traversals.
     MtuTable1,
-    /// The accumulator's schedule, inverted tree.
+    /// Table 2: the accumulator's schedule for an inverted tree.
     MtuTable2,
-    /// The accumulator's schedule, forward tree.
+    /// Table 3: the accumulator's schedule for a forward tree.
     MtuTable3,
-    /// Area and power.
+    /// Table 4: area and power.
     MtuTable4,
-    /// Run time on a CPU.
+    /// Fig. 4: run time on a CPU.
     MtuFig4,
-    /// Run time of the unit.
+    /// Fig. 5: run time of the unit.
     MtuFig5,
-    /// Speed-up over the CPU.
+    /// Fig. 6: speed-up over the CPU.
     MtuFig6,
-    /// Run time by area.
+    /// Fig. 7: run time by area.
     MtuFig7,
     /// Hashes and seconds of the Poseidon engine.
     PoseidonThroughput,
@@ -48,19 +48,19 @@ pub enum Item {
     PoseidonLatency,
     /// Energy of its hashes.
     PoseidonEnergy,
-    /// Adders, multipliers and slices.
+    /// Its adders, multipliers and slices.
     PoseidonResources,
-    /// Several boards.
+    /// The engine on several boards.
     PoseidonMultifpga,
-    /// Area and power by window.
+    /// Table I of the paper on multi-scalar multiplication: area and power by window.
     MsmTable1,
-    /// Latency by points and PEs.
+    /// Table II: latency by points and PEs.
     MsmTable2,
-    /// Throughput beside Gypsophila.
+    /// Table III: throughput beside Gypsophila.
     MsmTable3,
-    /// Window size: area, passes, area-time product.
+    /// Fig. 3: area, passes and area-time product by window.
     MsmFig3,
-    /// Unrolling: loads.
+    /// Fig. 4: loads of points with and without unrolling.
     MsmFig4,
 }
 
@@ -109,41 +109,41 @@ impl Item {
             Self::MsmFig4 => "msm-fig4",
         }
     }
-    /// The item of this name.
+    /// The item with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|i| i.name() == name)
     }
-    /// Whether it compares with times of a CPU.
+    /// Whether the item compares with times of a CPU.
     pub fn needs_cpu(self) -> bool {
         matches!(self, Self::MtuFig4 | Self::MtuFig6)
     }
 }
 
-/// How close a value has to be.
+/// How close our value must be to the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Closeness {
-    /// The same number.
+    /// Equal.
     Exact,
-    /// The same when rounded to so many decimals.
+    /// Equal when rounded to this number of decimals.
     Decimals(u32),
-    /// Within [`CLOSE`].
+    /// Deviation of at most [`CLOSE`].
     Close,
 }
 
-/// The greatest deviation that is called close.
+/// The greatest deviation that counts as close.
 pub const CLOSE: f64 = 0.03;
 
-/// What comes of the comparison.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// As published, to the printed digit or exactly.
+    /// Equal to the reference, exactly or to the printed digit.
     Equal,
-    /// Within [`CLOSE`].
+    /// Deviation of at most [`CLOSE`].
     Close,
-    /// Not as published; a note says why.
+    /// Not as published; a note gives the reason.
     Differs,
-    /// Nothing is published to compare with.
+    /// Our value without a reference.
     Ours,
 }
 
@@ -159,56 +159,57 @@ impl Verdict {
     }
 }
 
-/// A quantity.
+/// A quantity with its reference and our value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// What it is.
+    /// The name of the quantity.
     pub quantity: String,
     /// Its unit.
     pub unit: &'static str,
-    /// Where the reference is from, or that ours rests on an assumed input; `None` where ours is a question of our own.
+    /// The origin of the reference, or [`Origin::Assumed`] if our value rests on an assumed input; `None` for a
+    /// question of our own.
     pub origin: Option<Origin>,
-    /// The reference.
+    /// The reference value.
     pub published: Option<f64>,
-    /// The model's.
+    /// Our value.
     pub ours: f64,
-    /// Whether a run of a model gave ours, and not a closed form or arithmetic.
+    /// Whether our value is from a run of a model, rather than from a closed form or arithmetic.
     pub simulated: bool,
     /// Printed cells that the line covers.
     pub cells: u32,
-    /// Those of them that are as printed.
+    /// Cells of these that equal ours.
     pub reproduced: u32,
     /// ours / published - 1.
     pub deviation: Option<f64>,
-    /// The comparison.
+    /// The result of the comparison.
     pub verdict: Verdict,
 }
 
-/// An item, reproduced.
+/// A reproduced item.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Section {
-    /// Which.
+    /// The name of the item.
     pub item: &'static str,
-    /// What it is about.
+    /// The title of the section.
     pub title: &'static str,
     /// The quantities.
     pub lines: Vec<Line>,
-    /// Contradictions, assumptions and what is extrapolated, one a line.
+    /// Contradictions, assumptions and extrapolations, one per note.
     pub notes: Vec<String>,
-    /// The same as figures, by file name: published points are crosses.
+    /// Figures by file name. Published points are crosses.
     #[serde(skip)]
     pub figures: Vec<(String, Figure)>,
 }
 
 impl Line {
-    /// How ours came about: `run` of a model, or `formula`.
+    /// The source of our value: `run` of a model, or `formula`.
     pub fn by(&self) -> &'static str {
         if self.simulated { "run" } else { "formula" }
     }
 }
 
 impl Section {
-    /// A line for each quantity, after a line of column names.
+    /// A line of column names, then one line per quantity.
     pub fn csv(&self) -> String {
         let mut out = "quantity,unit,origin,published,ours,by,deviation,verdict\n".to_owned();
         let number = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
@@ -262,7 +263,7 @@ impl Section {
             verdict,
         });
     }
-    /// A table of so many printed cells, and how many of them a run gave.
+    /// A table of `printed` cells, with the number of those that a run reproduces.
     fn cells(&mut self, quantity: impl Into<String>, unit: &'static str, printed: u32, equal: Ours) {
         self.compare(quantity, unit, Printed(f64::from(printed)), equal, Closeness::Exact);
         if let Some(line) = self.lines.last_mut() {
@@ -284,7 +285,7 @@ impl Section {
             verdict: Verdict::Ours,
         });
     }
-    /// A value that is an input, or rests on one that nobody has published.
+    /// A value of ours that is an assumed input, or rests on an unpublished one.
     fn assumed(&mut self, quantity: impl Into<String>, unit: &'static str, ours: impl Into<Ours>) {
         self.ours(quantity, unit, ours);
         if let Some(line) = self.lines.last_mut() {
@@ -296,10 +297,10 @@ impl Section {
     }
 }
 
-/// Reproduces an item. `cpu` are times of this or another CPU, for the items that compare with one.
+/// Reproduces an item. `cpu` has the times of a CPU, for the items that compare with one.
 ///
 /// # Errors
-/// If the cost table lacks an entry, or times are needed and not there.
+/// If the cost table lacks an entry, or the item needs times of a CPU and `cpu` is `None`.
 pub fn reproduce(item: Item, costs: &Costs, cpu: Option<&Baseline>) -> Result<Section, LabError> {
     let baseline = || cpu.ok_or_else(|| crate::error::field("cpu", "none", "times of a CPU for this item"));
     match item {

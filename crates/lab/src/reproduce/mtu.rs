@@ -1,4 +1,4 @@
-//! The MTU paper.
+//! Reproduces the MTU paper.
 
 use rayon::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::cpu::{Baseline, Code};
 use crate::mtu::{self, Latencies, Params, Traversal, Workload, cost, formula, tables};
 use crate::plot::{Axis, Origin, Scale};
 
-/// PEs and bandwidths of the paper's figures.
+/// PEs and bandwidths (GB/s) of the paper's figures.
 const PES: [u32; 5] = [2, 4, 8, 16, 32];
 const BANDWIDTHS: [u64; 5] = [64, 128, 256, 512, 1024];
 /// Threads of the paper's figures.
@@ -20,7 +20,7 @@ const THREADS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 pub(super) fn table1() -> Result<Section, LabError> {
     let mut out = Section::new(Item::MtuTable1, "Table 1: properties of traversals, measured on 2^20 leaves");
-    // More bandwidth than any of them can use, so that it shows what each asks for.
+    // More bandwidth than any traversal can use, so the traffic shows the demand of each.
     let base = Params { bandwidth_gb_s: 100_000, ..Params::default() };
     let run = |traversal, policy| mtu::run(&Params { traversal, policy, ..base.clone() });
     let bfs = run(Traversal::BreadthFirst, Policy::RulerSteal)?;
@@ -31,7 +31,7 @@ pub(super) fn table1() -> Result<Section, LabError> {
     let c = Closeness::Close;
     let interval = |report: &mtu::Report| Ours::of(report, |r| r.inputs.interval());
     out.compare("initiation interval, BFS (\"= 1\")", "cycles", Printed(1.0), interval(&bfs), c);
-    // A pair every other cycle is what one PE with its own n/2 - 1 upper nodes can take.
+    // One PE also computes the n/2 - 1 nodes above n/2 pairs, so it can take a pair only every other cycle.
     let above = Ours::of(&naive, |r| f64::from(u8::from(r.inputs.interval() > 1.0)));
     out.compare("initiation interval above 1, DFS in strict order (1: yes)", "", Printed(1.0), above, Closeness::Exact);
     out.ours("initiation interval, DFS in strict order", "cycles", interval(&naive));
@@ -48,7 +48,7 @@ pub(super) fn table1() -> Result<Section, LabError> {
         );
     }
     let mib = |log_nodes: u32| f64::from((32_u32 << log_nodes) >> 20);
-    // 2^23 leaves: 2^22 nodes in the level before them.
+    // A tree of 2^23 leaves has 2^22 nodes in the level before them.
     out.compare("Build MLE of 2^23, BFS: memory (\"128 MB\")", "MiB", Printed(128.0), mib(22), Closeness::Exact);
     out.ours("the same with the level that is its result", "MiB", mib(23));
     out.note("Which inputs are in order follows from the traversal, not from a run: it is not a line.");
@@ -171,7 +171,7 @@ pub(super) fn fig4(cpu: &Baseline) -> Section {
     out
 }
 
-/// Runs of all combinations.
+/// Runs all combinations of workload, traversal, PEs and bandwidth.
 fn runs(workloads: &[Workload], traversals: &[Traversal]) -> Result<Vec<(Params, Ours)>, LabError> {
     let mut all = Vec::new();
     for &workload in workloads {
@@ -200,7 +200,8 @@ fn pes_axis() -> Axis {
     axis("processing elements", "pes", Scale::Log2)
 }
 
-/// The traversals over PEs at the least and the most bandwidth, beside what follows from the text.
+/// Run time of the traversals by PEs at the least and the greatest bandwidth, with the points that follow from the
+/// text.
 fn by_pes(workload: Workload, runs: &[(Params, Ours)]) -> crate::plot::Figure {
     let mut all = Vec::new();
     for bandwidth in [64, 1024] {
@@ -233,7 +234,7 @@ pub(super) fn fig5() -> Result<Section, LabError> {
     out.compare("product MLE at 1024 GB/s, floor", "us", Derived(65.5), at(product, Traversal::Hybrid, 32, 1024), c);
     let gain = at(eval, Traversal::BreadthFirst, 32, 1024).by(at(eval, Traversal::Hybrid, 32, 1024));
     out.compare("hybrid over BFS, 32 PEs, 1024 GB/s (\"nearly 3x\")", "times", Printed(3.0), gain, c);
-    // Where the time of two PEs by the number of PEs meets the floor of the memory.
+    // The number of PEs at which the time for two PEs, scaled by the number of PEs, reaches the limit of the memory.
     let saturation = |w, t| 2.0 * at(w, t, 2, 1024).by(at(w, t, 32, 1024)).value();
     let (bfs, all_levels) = (saturation(eval, Traversal::BreadthFirst), saturation(product, Traversal::Hybrid));
     out.compare("BFS meets the memory's floor at 1024 GB/s", "PEs", Derived(32.0 / 3.0), bfs, c);
@@ -318,7 +319,7 @@ pub(super) fn fig6(cpu: &Baseline) -> Result<Section, LabError> {
             }
         }
     }
-    // The CPU's time that the means imply, if it were the same for all workloads and threads.
+    // The CPU time that the published means imply, if it were the same for all workloads and threads.
     for (bandwidth, claim) in [(64, 1478.0), (1024, 9440.0)] {
         let times = |w| PES.map(|pes| find(&runs, w, Traversal::Hybrid, pes, bandwidth));
         let times: Vec<f64> = Workload::FIGURES.into_iter().flat_map(times).collect();

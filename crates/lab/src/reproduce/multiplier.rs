@@ -1,4 +1,4 @@
-//! The paper on chiplet-based multi-scalar multiplication.
+//! Reproduces the paper on chiplet-based multi-scalar multiplication.
 
 use rayon::prelude::*;
 
@@ -11,11 +11,11 @@ use crate::engine::MemoryKind;
 use crate::msm::{self, Aggregation, Hazards, Params, cost, formula};
 use crate::plot::{Axis, Figure, Origin, Scale, Series};
 
-/// Points of Tables II and III: 2^16 to 2^26.
+/// log2 of the points in Tables II and III.
 const LOGS: std::ops::RangeInclusive<u32> = 16..=26;
-/// log2 of the points that are run cycle by cycle; beyond, the closed form is taken.
+/// log2 of the largest number of points that is run cycle by cycle. Above it, the closed form is used.
 const RUN_LOG: u32 = 16;
-/// The same for the paper's count, whose cycles are cheaper.
+/// The same limit for the paper's count, which runs faster.
 const FAITHFUL_LOG: u32 = 18;
 
 /// Table I: window, PEs, mm2, W.
@@ -120,7 +120,7 @@ pub(super) fn table2(costs: &Costs) -> Result<Section, LabError> {
         let ours = formula::stream_cycles(&Params { log_points: log, ..one.clone() }) / 1e6;
         out.compare(format!("speed-up {name}"), "times", Printed(published), theirs / ours, Closeness::Close);
     }
-    // The paper's own figures against each other: 7.11 mm2 and 4.6 W.
+    // Ratios of the paper's own values: 7.11 mm2 and 4.6 W.
     for (name, published, ratio) in [
         ("PipeZK's area by ours", 2.4, 16.86 / 7.11),
         ("our power by PipeZK's", 1.9, 4.6 / 2.4),
@@ -171,7 +171,7 @@ fn points_axis() -> Axis {
     axis("points", "points", Scale::Log2)
 }
 
-/// Latency over points: as the paper counts, as it prints, and with what a machine has.
+/// Latency by points: as the paper counts, as it prints, and with all parts of a machine.
 fn latencies(published: &[(u32, [f64; 11])]) -> Figure {
     let points = |log: u32| 2_f64.powi(log as i32);
     let mut all = Vec::new();
@@ -214,7 +214,7 @@ pub(super) fn table3(costs: &Costs) -> Result<Section, LabError> {
     out.note("2^21 prints 447; 1e9 / (2^21 + 82) = 477, as its neighbours fit: a misprint.");
     let gypsophila = [3328.0, 1777.0, 919.0, 468.0, 236.0, 119.0, 59.0, 30.0];
     for (log, published) in (18..=25).zip(gypsophila) {
-        // 16 windows of 16 bits on each of 16 PEs; the closed form, held to the model below.
+        // 16 windows of 16 bits on each of 16 PEs, by the closed form, which is compared with the model below.
         let p = independent(log);
         let throughput = f64::from(p.pes()) * 1e9 / formula::cycles(&p);
         out.compare(
@@ -270,7 +270,7 @@ pub(super) fn table3(costs: &Costs) -> Result<Section, LabError> {
     Ok(out)
 }
 
-/// Gypsophila's use: each PE makes a product of its own.
+/// Gypsophila's use, in which each PE computes a product of its own.
 fn independent(log_points: u32) -> Params {
     Params {
         log_points,
@@ -352,7 +352,7 @@ pub(super) fn fig4() -> Result<Section, LabError> {
     let x = axis("memory bandwidth (GB/s)", "bandwidth_gb_s", Scale::Log2);
     let title = "Chiplet multiplier: unrolling 16 to 20 PEs, 2^16 points";
     out.draw("msm-fig4", figure(title, x, axis("time (ms)", "time_ms", Scale::Log10), all));
-    // 16 streams of points in banks of their own, scalars in order by a link.
+    // 16 streams of points, each in banks of its own, and scalars in order over a link.
     let staggered = Params { parallel_windows: 1, parallel_points: 16, chiplets: 1, memory: MemoryKind::Hbm2, ..base };
     for (memory_modules, scalar_link_gb_s, link) in [
         (1, 0, "scalars beside the points"),

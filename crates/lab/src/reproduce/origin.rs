@@ -1,23 +1,25 @@
-//! Where the numbers of a reproduction are from. The type of a value says it, so that no line can claim more.
+//! The origins of the numbers in a reproduction. Each value has a type for its origin, so a line cannot claim a better
+//! one.
 //!
-//! A reference is [`Printed`], [`Derived`], [`Fitted`] or [`Assumed`]. Ours is a plain number, or one that [`Ours::of`] reads
-//! from the report of a run. Only a printed value beside that of a run counts as reproduced by simulation.
+//! A reference is [`Printed`], [`Derived`], [`Fitted`] or assumed. Our value is a plain number, or one that
+//! [`Ours::of`] reads from the report of a run. Only a printed reference with a value from a run counts as reproduced
+//! by simulation.
 
 use serde::Serialize;
 
 use crate::{msm, mtu, poseidon};
 
-/// Where a reference is from.
+/// The origin of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// The paper prints it.
+    /// Printed in the paper.
     Printed,
-    /// It follows from what the paper prints, by arithmetic.
+    /// Derived by arithmetic from values that the paper prints.
     Derived,
-    /// The paper prints it, and a parameter of ours was chosen so that ours comes near it.
+    /// Printed in the paper, but a parameter of the model was chosen to come near it.
     Fitted,
-    /// Nobody has published it: ours rests on an input that is assumed.
+    /// Not published: our value rests on an assumed input.
     Assumed,
 }
 
@@ -35,15 +37,15 @@ impl Origin {
     }
 }
 
-/// A value as the paper prints it.
+/// A value that the paper prints.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Printed(pub(super) f64);
 
-/// A value that follows from the paper's text by arithmetic.
+/// A value derived by arithmetic from the paper's text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Derived(pub(super) f64);
 
-/// A printed value that a parameter of ours is fitted to.
+/// A printed value to which a parameter of the model is fitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fitted(pub(super) f64);
 
@@ -72,7 +74,7 @@ impl From<Fitted> for Reference {
     }
 }
 
-/// What only a run of a model makes.
+/// Reports that only a run of a model produces.
 pub(super) trait Run {}
 
 impl Run for mtu::Report {}
@@ -80,7 +82,7 @@ impl Run for msm::Report {}
 impl Run for poseidon::Report {}
 impl Run for mtu::tables::Agreement {}
 
-/// Our value, and whether a run of a model gave it.
+/// Our value, and whether it is from a run of a model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ours {
     value: f64,
@@ -88,11 +90,11 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    /// Read from the report of a run.
+    /// A value read from the report of a run.
     pub(super) fn of<R: Run>(report: &R, value: impl FnOnce(&R) -> f64) -> Self {
         Self { value: value(report), simulated: true }
     }
-    /// With another run's value, as a ratio.
+    /// The ratio to another value. It counts as simulated if both do.
     pub(super) fn by(self, other: Self) -> Self {
         Self { value: self.value / other.value, simulated: self.simulated && other.simulated }
     }
@@ -105,7 +107,7 @@ impl Ours {
 }
 
 impl From<f64> for Ours {
-    /// By a closed form, or by arithmetic.
+    /// A value of a closed form or of arithmetic.
     fn from(value: f64) -> Self {
         Self { value, simulated: false }
     }

@@ -1,4 +1,4 @@
-//! The article on Poseidon Merkle trees.
+//! Reproduces the article on Poseidon Merkle trees.
 
 use super::figures::{axis, figure, series};
 use super::origin::{Derived, Fitted, Ours, Printed};
@@ -7,17 +7,18 @@ use crate::LabError;
 use crate::plot::{Origin, Scale};
 use crate::poseidon::{self, Params, formula, resources};
 
-/// log2 of the rows that are run cycle by cycle; beyond, the closed form is taken, which these are compared with.
+/// log2 of the rows that are run cycle by cycle. For more rows the closed form is used, which a note compares with this
+/// run.
 const RUN_LOG: u32 = 18;
-/// The article's measurement.
+/// The article's measurement: seconds, and watts.
 const SECONDS: f64 = 5.55;
 const WATTS: f64 = 138.0;
-/// Cycles of a hop by Aurora, assumed: a quarter of a microsecond.
+/// Cycles of a hop over Aurora. Assumed: a quarter of a microsecond.
 const HOP: u64 = 64;
-/// "17 GB".
+/// The article's "17 GB".
 const GIGABYTES: f64 = 17.0;
 
-/// Seconds of the article's tree by the closed form, after a smaller one has run cycle by cycle.
+/// Seconds of the article's tree by the closed form. Also runs a smaller tree cycle by cycle and notes the deviation.
 fn seconds(out: &mut Section, name: &str, params: &Params) -> Result<f64, LabError> {
     let small = Params { log_rows: RUN_LOG, ..params.clone() };
     let found = poseidon::run(&small)?.cycles as f64;
@@ -72,7 +73,7 @@ pub(super) fn throughput() -> Result<Section, LabError> {
     out.compare("hashes at 5.55 s", "MH/s", Derived(54.4), hashes / SECONDS / 1e6, Closeness::Decimals(1));
     out.compare("peer: 8.49 s on 128 vCPU", "MH/s", Derived(35.6), hashes / 8.49 / 1e6, Closeness::Decimals(1));
     out.compare("peer, each vCPU", "MH/s", Derived(0.278), hashes / 8.49 / 128.0 / 1e6, Closeness::Decimals(3));
-    // Words into the leaf hasher by digests' words into the branch hasher: "2 ceil(c / N) times slower".
+    // Input words of the leaf hasher per input word of the branch hasher: "2 ceil(c / N) times slower".
     let slower = full.bytes() as f64 / (full.rows() as f64 * 32.0);
     let text = "leaf hasher's input by the branch hasher's, 2 ceil(c / N)";
     out.compare(text, "times", Derived(2.0 * 136_f64 / 8.0), slower, Closeness::Exact);
@@ -107,7 +108,7 @@ pub(super) fn throughput() -> Result<Section, LabError> {
         "",
         (118.0 / formula::branch_interval(&full)).ceil(),
     );
-    // With places for all digests, and with those of a queue on chip.
+    // First with places for all digests, then with a queue on chip.
     let short = Params { bhe_sboxes: 7, trees: 2, log_rows: 15, ..full.clone() };
     let serial = Params { digest_queue: short.rows(), ..short.clone() };
     let report = poseidon::run(&serial)?;
@@ -145,7 +146,7 @@ pub(super) fn throughput() -> Result<Section, LabError> {
     Ok(out)
 }
 
-/// Memory of the leaf hasher's states, and what moves there at a group a cycle.
+/// Memory for the states of the leaf hasher, and their bandwidth at one group per cycle.
 fn states(out: &mut Section, full: &Params) -> Result<(), LabError> {
     for (state_words, gibibytes, rate) in [(12, 1.5, 48.0), (4, 0.5, 16.0)] {
         let bytes = full.rows() * state_words * 8;
@@ -153,7 +154,8 @@ fn states(out: &mut Section, full: &Params) -> Result<(), LabError> {
         out.compare(name.clone(), "GiB", Derived(gibibytes), bytes as f64 / f64::from(1 << 30), Closeness::Exact);
         let p = Params { log_rows: 14, state_words: state_words as u32, ..full.clone() };
         let report = poseidon::run(&p)?;
-        // Each pass but the first reads them, each but the last writes them; 17 passes, of which 16 count.
+        // Every pass except the first reads the states, and every pass except the last writes them: 16 of 17 passes
+        // count.
         let passes = (p.passes() - 1) as f64 / p.passes() as f64;
         let found = report.hbm_bytes as f64 / p.seconds(report.leaves_at) / passes / 1e9;
         let found = Ours::of(&report, |_| found);

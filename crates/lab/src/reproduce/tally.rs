@@ -1,27 +1,27 @@
-//! What a reproduction comes to.
+//! Totals of a reproduction.
 
 use std::fmt;
 
 use super::{Origin, Section, Verdict};
 
-/// References that ours agrees with, of all.
+/// References that our values agree with, out of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Share {
     agree: u32,
     all: u32,
 }
 
-/// Counts of several items. Its text is the headline of `reproduce all`.
+/// Counts over several items. Its text is the headline of `reproduce all`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Printed cells that a run gave, of all.
+    /// Printed cells that a run reproduces, out of all.
     printed: Share,
     derived: Share,
     fitted: Share,
     assumed: u32,
-    /// Printed cells without a run: item, how many, and how many of them a closed form or arithmetic gives.
+    /// Printed cells without a run: the item, and how many cells a closed form or arithmetic reproduces out of all.
     without: Vec<(&'static str, Share)>,
-    /// Printed values that ours differs from: item, quantity, and how far off it is.
+    /// Printed values that ours differ from: item, quantity and deviation.
     differ: Vec<(&'static str, String, f64)>,
 }
 
@@ -52,7 +52,7 @@ impl Tally {
             self.without.push((section.item, without));
         }
     }
-    /// Printed cells that a run of a model gave, and all printed cells.
+    /// Printed cells that a run of a model reproduces, and all printed cells.
     pub fn printed(&self) -> (u32, u32) {
         (self.printed.agree, self.printed.all)
     }

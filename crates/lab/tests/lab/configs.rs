@@ -1,4 +1,4 @@
-//! The designs that ship, and the reproduction as a whole.
+//! The designs in the repository, and the reproduction of all items.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn the_trace_that_ships_tells_its_trees_and_what_would_shorten_its_proofs() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/birdstrikes-trace.json");
     let proofs = Proofs::parse(&fs::read_to_string(path).expect("a trace")).expect("a trace");
     assert_eq!(proofs.count, 4);
-    // Two buckets and a merge of 2^13 rows at rate 8, a wrap of 2^12 at rate 16: each commits to 135 wires.
+    // Two buckets and a merge have 2^13 rows at rate 8, a wrap has 2^12 at rate 16. Each commits to 135 wires.
     assert_eq!(proofs.trees.get(&Tree { log_rows: 16, columns: 135 }), Some(&4));
     let trees: u64 = proofs.trees.values().sum();
     assert!(trees >= 12, "wires, products and quotients of four proofs: {trees}");
@@ -45,11 +45,11 @@ fn the_trace_that_ships_tells_its_trees_and_what_would_shorten_its_proofs() {
         let sum = proofs.seconds - answer.before_s + answer.after_s;
         assert!((sum - answer.proofs_s).abs() < 1e-9, "{answer:?}");
     }
-    // More link helps until the core is what takes time.
+    // A faster link helps until the core is the bottleneck.
     assert!(answers[0].after_s > answers[1].after_s && answers[1].after_s > answers[2].after_s);
 }
 
-/// A baseline that needs no clock.
+/// A baseline with fixed times, which needs no clock.
 fn baseline() -> Baseline {
     let codes = [(Code::Kernels, 0.005), (Code::Textbook, 0.1)];
     let rows = Workload::FIGURES
@@ -67,10 +67,10 @@ fn printed_cells_are_reproduced_but_for_the_misprints() {
         let section = reproduce(item, &costs, Some(&cpu)).unwrap_or_else(|e| panic!("{}: {e}", item.name()));
         assert!(!section.lines.is_empty() && section.lines.iter().all(|l| l.ours.is_finite()), "{}", item.name());
         for line in &section.lines {
-            // What is close is within three percent, whatever the item.
+            // Close values deviate by at most three percent, for every item.
             let off = line.deviation.unwrap_or(0.0).abs();
             assert!(line.verdict != Verdict::Close || off <= CLOSE, "{}: {}", section.item, line.quantity);
-            // A printed cell counts if a run gave it; nothing that was fitted or derived does.
+            // Only printed references count as cells, and a run must produce a reproduced cell.
             assert!(line.reproduced <= line.cells && (line.cells == 0) == (line.origin != Some(Origin::Printed)));
             if line.verdict == Verdict::Differs && line.origin == Some(Origin::Printed) {
                 found.push((section.item, line.quantity.clone()));
@@ -80,7 +80,7 @@ fn printed_cells_are_reproduced_but_for_the_misprints() {
         assert_eq!(Item::named(item.name()), Some(item));
     }
     let found: Vec<(&str, &str)> = found.iter().map(|(item, quantity)| (*item, quantity.as_str())).collect();
-    // What the papers print wrongly, or only in prose.
+    // Misprints of the papers, and values that the papers print only in prose.
     let expected = [
         ("poseidon-throughput", "by 24.5 Gbit/s"),
         ("msm-table2", "1 PEs, 2^24"),

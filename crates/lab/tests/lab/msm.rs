@@ -1,4 +1,4 @@
-//! The multiplier: sums of the curve, in the time of its closed form and as published.
+//! The multiplier computes sums on the curve, in the cycles of its closed form and as published.
 
 use ark_bls12_377::{Fr, G1Projective};
 use ark_ec::CurveGroup;
@@ -48,7 +48,7 @@ fn sums_are_those_of_the_curve() {
     });
     cases.push(Params { independent: true, log_points: 4, mixed_padd: true, bandwidth_gb_s: 20, ..base.clone() });
     for remedy in [0, 1, 2] {
-        // 26 windows of 10 bits: three bits are in the last.
+        // 26 windows of 10 bits: the last window has three bits of the scalar.
         let windows = vec![10; 26];
         let wide = Params {
             windows,
@@ -65,7 +65,8 @@ fn sums_are_those_of_the_curve() {
         let n = 1_usize << params.log_points;
         let mut points: Vec<G1Projective> = (0..n).map(|_| G1Projective::rand(&mut rng)).collect();
         let mut scalars: Vec<Fr> = (0..n).map(|_| Fr::rand(&mut rng)).collect();
-        // Equal points and scalars meet in a bucket, inverse ones cancel, and there is nothing in it.
+        // Equal points and scalars meet in a bucket, inverse points cancel, and the neutral point and zero scalars
+        // occur.
         if n >= 8 {
             (points[1], scalars[1]) = (points[0], scalars[0]);
             (points[2], scalars[2]) = (-points[0], scalars[0]);
@@ -115,7 +116,7 @@ proptest! {
     }
 }
 
-/// A multiplier of any windows, shapes, memories, queues and policies, that a run takes milliseconds for.
+/// A multiplier with random windows, shape, memory, queues and policies. A run takes milliseconds.
 fn any_design(rng: &mut ChaCha8Rng) -> Params {
     let scalar_bits = rng.gen_range(24..=253);
     let mut windows = Vec::new();
@@ -147,14 +148,14 @@ fn any_design(rng: &mut ChaCha8Rng) -> Params {
     params
 }
 
-/// The deviation of a run from its closed form, and whether conflicts of buckets bound it.
+/// The deviation of a run from the closed form, and whether conflicts of buckets dominate the run.
 fn deviation(params: &Params) -> (f64, bool) {
     let report = msm::run(params).expect("a valid multiplier");
     let bound = report.stream_activity.stalled(Stall::Hazard) * 50 > report.stream;
     (report.cycles as f64 / formula::cycles(params) - 1.0, bound)
 }
 
-/// What the formula may be off by, with conflicts and without: docs/models/msm.md states them.
+/// The greatest deviation of the formula, without and with many conflicts. docs/models/msm.md states both.
 const BOUNDS: [f64; 2] = [0.10, 0.25];
 
 fn check_formula(designs: usize, seed: u64) {
@@ -181,7 +182,7 @@ fn the_model_agrees_with_its_formula_for_10000_designs() {
     check_formula(10_000, 10);
 }
 
-/// What a run may take longer with more of something: other points meet in the adder.
+/// How much slower a run may become with more of a resource, because other points meet in the adder.
 const NOISE: f64 = 0.005;
 
 fn check_monotone(designs: usize, seed: u64) {
@@ -233,13 +234,13 @@ fn a_mixed_adder_pays_for_its_second_pass() {
     for mixed_padd in [false, true] {
         let p = Params { mixed_padd, ..base.clone() };
         let (report, trace) = msm::trace(&p, usize::MAX).expect("a valid multiplier");
-        // Two passes over the windows; the aggregation of a pass has as many additions as without overlap.
+        // Two passes over the windows. The overlapped aggregation makes as many additions as a separate one.
         let free = msm::run(&Params { aggregation: Aggregation::Segmented, ..p.clone() }).expect("a valid multiplier");
         assert_eq!(report.additions, free.additions, "no addition is counted that is not made");
         let overlapped = trace.events().iter().filter(|e| e.name == "buckets of the pass before").count() as u64;
         let of_a_window = 2 * (1 << 9) - 1;
         assert!(overlapped > 13 * of_a_window && overlapped < 13 * (of_a_window + 100), "{overlapped}");
-        // The second pass and the aggregation of the first share the slots of an adder; few digits are 0.
+        // The second pass and the aggregation of the first share the adder's slots. Few digits are 0.
         let slots = 2 * p.points() + (1 + u64::from(mixed_padd)) * of_a_window;
         assert!(report.classification > slots * 99 / 100, "{} {slots}", report.classification);
     }
@@ -247,7 +248,8 @@ fn a_mixed_adder_pays_for_its_second_pass() {
 
 #[test]
 fn aggregations_that_are_left_over_take_their_time() {
-    // 13 windows, then a narrow one: the other PEs take no points, and still add up their buckets.
+    // 13 windows, then a narrow one. In the second pass the other PEs take no points, but still aggregate their
+    // buckets.
     let base = Params {
         log_points: 4,
         scalar_bits: 132,
@@ -260,14 +262,14 @@ fn aggregations_that_are_left_over_take_their_time() {
     assert_eq!(base.schedule().iter().map(Vec::len).collect::<Vec<_>>(), [13, 1]);
     let run = |aggregation| msm::run(&Params { aggregation, ..base.clone() }).expect("a valid multiplier");
     let (overlapped, segmented) = (run(Aggregation::Overlapped), run(Aggregation::Segmented));
-    // Two aggregations one after the other, since a few points take no time beside them.
+    // The time of two aggregations in sequence; the few points take almost no time.
     let both = segmented.bucket_aggregation;
     assert!(overlapped.classification + overlapped.bucket_aggregation > both * 9 / 10, "{overlapped:?} {both}");
 }
 
 #[test]
 fn few_bits_in_the_top_window_are_slow_and_remedies_help() {
-    // Equal windows of Table I on scalars of 253 bits: the top ones have 5, 1, 3, 0, 1, 6 and 1 bits.
+    // Equal windows as in Table I, for scalars of 253 bits: the top windows have 5, 1, 3, 0, 1, 6 and 1 bits.
     for width in 8..=14 {
         let base = Params {
             log_points: 12,
@@ -300,7 +302,8 @@ fn the_machine_makes_the_additions_of_the_kernels_plan() {
         let base = Params { windows, log_points: 14, parallel_windows: 4, chiplets: 1, ..Params::default() };
         let params = Params { aggregation: Aggregation::Serial, ..base };
         let found = msm::run(&params).expect("a valid multiplier").additions as f64;
-        // The kernels put the first point into a bucket without an addition, and skip empty ones; hardware does neither.
+        // The kernels put the first point into a bucket without an addition and skip empty buckets. The hardware does
+        // neither.
         let plan = params.plan();
         let buckets = |w: &u32| 2_f64.powi(*w as i32 - 1);
         let filled = |w: &u32| buckets(w) * (1.0 - (-(params.points() as f64) / buckets(w)).exp());
@@ -328,7 +331,7 @@ fn a_trace_has_every_addition_in_a_cycle_of_its_own() {
             *free = event.start + event.cycles;
             assert!(*free <= report.cycles, "{event:?}");
         }
-        // Points in both groups and passes, and as many additions as digits that are not 0.
+        // Points of both groups and passes, and one addition for each nonzero digit.
         let count = |name: &str| events.iter().filter(|e| e.name.starts_with(name)).count() as u64;
         assert_eq!(count("point "), 2 * params.points());
         let (classified, overlapped) = (count("window "), count("buckets of the pass before"));
@@ -357,7 +360,7 @@ fn conflicts_are_as_many_as_chance_has_them_and_a_queue_hides_them() {
     assert!((found / expected - 1.0).abs() < 0.1, "{found} {expected}");
     assert_eq!(queue.stream_activity.stalled(Stall::Hazard), 0);
     let stall = msm::run(&Params { hazards: Hazards::Stall, ..base }).expect("a valid multiplier");
-    // Half the latency each, on average.
+    // On average, a conflict costs half the latency.
     let lost = stall.stream_activity.stalled(Stall::Hazard) as f64 / stall.stream as f64;
     assert!(lost > 0.5 * expected * 41.0 && lost < 1.5 * expected * 41.0, "{lost}");
 }
@@ -368,7 +371,7 @@ fn overlapping_aggregation_finds_few_free_cycles() {
     let time = |aggregation| msm::run(&Params { aggregation, ..base.clone() }).expect("a valid multiplier").cycles;
     let (segmented, overlapped) = (time(Aggregation::Segmented), time(Aggregation::Overlapped));
     let stream = 20 << 16;
-    // At a point a cycle the adder is busy: most additions of the aggregation wait for the end of the pass.
+    // With one point per cycle the adder is busy, so most additions of the aggregation wait for the end of the pass.
     assert!(overlapped < segmented && overlapped > stream + 20 * 6000, "{overlapped} {segmented}");
 }
 
@@ -383,11 +386,11 @@ fn sixteen_banks_take_turns_and_linear_scalars_bound_them() {
         ..Params::default()
     };
     let run = |p: &Params| msm::run(p).expect("a valid multiplier");
-    // A pseudo-channel of 16 GB/s brings a point and its scalar of 127 bytes in 8 cycles.
+    // A pseudo-channel of 16 GB/s takes about 8 cycles for a point and its scalar (127 bytes).
     let beside = run(&base);
     assert!((beside.stream_activity.total() as f64 / beside.stream as f64 - 127.0 / 14.9).abs() < 0.4);
     assert!(beside.stream_activity.stalled(Stall::Memory) > 0 && beside.stream_activity.stalled(Stall::Input) == 0);
-    // Scalars by PCIe relieve the memory, until 16 of them have to come with each point of a stream.
+    // Scalars over PCIe relieve the memory, until the link must bring 16 of them for each point of a stream.
     let fast = run(&Params { scalar_link_gb_s: 512, ..base.clone() });
     assert!(fast.cycles < beside.cycles && fast.bytes < beside.bytes);
     let slow = run(&Params { scalar_link_gb_s: 32, ..base.clone() });
@@ -400,13 +403,13 @@ fn sixteen_banks_take_turns_and_linear_scalars_bound_them() {
 fn a_slow_link_between_chiplets_bounds_the_stream() {
     let base = Params { log_points: 13, ..Params::default() };
     let run = |p: &Params| msm::run(p).expect("a valid multiplier");
-    // A point of 95 bytes a cycle needs 95 GB/s; at 32 GB/s it takes three cycles.
+    // A point of 95 bytes per cycle needs 95 GB/s; at 32 GB/s it takes three cycles.
     let slow = run(&Params { link_gb_s: 32, ..base.clone() });
     let share = slow.stream_activity.stalled(Stall::Output) as f64 / slow.stream as f64;
     assert!((share - (95.0 / 32.0 - 1.0)).abs() < 0.01, "{share}");
     let fast = run(&base);
     assert_eq!(run(&Params { link_gb_s: 100, ..base.clone() }), fast);
-    // One chiplet has none.
+    // A single chiplet has no link.
     assert_eq!(run(&Params { link_gb_s: 1, chiplets: 1, link_latency: 0, ..base }).stream, fast.stream);
 }
 
@@ -472,7 +475,7 @@ fn area_does_not_depend_on_the_order_of_windows() {
         let descending: Vec<u32> = ascending.iter().rev().copied().collect();
         assert_eq!(area(ascending, pes), area(descending, pes), "{pes} PEs");
     }
-    // A single PE has the memory of the widest window, wherever that is.
+    // A single PE has the memory of the widest window, wherever it is in the list.
     let one = area([vec![4; 8], vec![14; 17]].concat(), 1).expect("an area");
     let element = cost::element(&Costs::published(), 14).expect("an entry");
     // And a queue of 16 points.
@@ -488,7 +491,7 @@ fn cost_follows_the_design() {
     assert!(of(&Params { mixed_padd: true, ..base.clone() }).area_mm2() < 0.85 * full.area_mm2());
     let part =
         |p: &Params, name: &str| of(p).parts.iter().find(|part| part.name == name).map_or(0.0, |part| part.area_mm2);
-    // Two passes: while the second is classified, the buckets of the first are added up.
+    // With two passes, the buckets of the first are aggregated while the second is classified.
     let overlapped = Params { aggregation: Aggregation::Overlapped, ..base.clone() };
     assert!((part(&overlapped, "buckets") / part(&base, "buckets") - 2.0).abs() < 1e-9);
     let once = Params { parallel_windows: 20, ..overlapped };

@@ -1,4 +1,4 @@
-//! The tree unit: on data as the kernels, in time as its closed form and as published.
+//! The tree unit computes what the kernels compute, in the cycles of its closed form and as published.
 
 use ark_bls12_381::Fr;
 use ark_ff::UniformRand;
@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 const TRAVERSALS: [Traversal; 4] =
     [Traversal::Hybrid, Traversal::BreadthFirst, Traversal::DepthFirst, Traversal::SubtreeBreadthFirst];
 
-/// A machine on leaves: all nodes as the kernels', in the cycles of the timing mode.
+/// Runs a machine on leaves. All nodes must equal the kernels', in the cycles of the timing mode.
 fn check_reduce<O: Combine>(op: &O, leaves: &[O::Node], params: &Params) {
     let plan = Plan::new(Tree::InvertedLevels, leaves.len().ilog2(), Schedule::HYBRID).expect("a tree");
     let mut expected = vec![leaves[0]; leaves.len() - 1];
@@ -93,12 +93,12 @@ proptest! {
         memory in prop::sample::select(MemoryKind::ALL.to_vec()),
     ) {
         prop_assume!(!(workload.is_forward() && traversal == Traversal::SubtreeBreadthFirst));
-        // There the writes of every level meet the prefetch of the next subtree: no closed form.
+        // No closed form: the writes of every level compete with the prefetch of the next subtree.
         prop_assume!(!(workload.all_levels() && traversal == Traversal::SubtreeBreadthFirst));
         let pes = 1 << log_pes;
-        // Static subtrees lie a power of two apart, and meet in the same banks: no closed form.
+        // No closed form for banks: fixed subtrees are a power of two apart and meet in the same banks.
         let memory = if traversal == Traversal::DepthFirst { MemoryKind::Bandwidth } else { memory };
-        // The closed form of the ruler is for a stream without gaps and an inverted tree.
+        // The closed form of the ruler assumes an inverted tree and a stream without gaps.
         let fast = memory == MemoryKind::Bandwidth && bandwidth_gb_s >= 64 * u64::from(pes);
         let gapless = fast && traversal == Traversal::Hybrid && !workload.is_forward();
         let policy = if ruler && gapless { Policy::Ruler } else { Policy::RulerSteal };
@@ -109,7 +109,8 @@ proptest! {
         };
         let report = run(&params);
         let expected = formula::cycles(&params);
-        // Pipelines fill and drain, also in the merge of subtrees: a constant beside a percent. A prefetcher is ahead by 128 bursts.
+        // Beside one percent, a constant for pipelines that fill and drain, also in the merge of subtrees, and for the
+        // 128 bursts of the prefetcher.
         let ahead = memory.timing(1).map_or(0.0, |timing| 128.0 * timing.burst_ps as f64 / 1e3);
         let slack = 0.01 * expected + 4.0 * params.latency() as f64 + ahead;
         prop_assert!((report.cycles as f64 - expected).abs() <= slack, "{params:?}: {} against {expected}", report.cycles);
@@ -148,7 +149,7 @@ fn derived_times_of_the_paper() {
 
 #[test]
 fn the_published_ruler_is_slower_and_stealing_costs_no_memory() {
-    // 2^17 nodes of level 4, as in published.md: root time by stream time, latencies 1 and 10.
+    // 2^17 nodes of level 4, as in published.md: the root's time by that of the stream, for latencies 1 and 10.
     let ratio = |policy, latencies| {
         let workload = Workload::MultiplicationTree;
         let report = run(&Params { policy, latencies, workload, log_size: 20, pes: 8, ..Params::default() });
@@ -178,10 +179,10 @@ fn a_trace_shows_table_2() {
     let (report, trace) = mtu::trace(&params, 1000).expect("a valid machine");
     assert_eq!(report, run(&params));
     let accumulator: Vec<&str> = trace.events().iter().filter(|e| e.track == 1).map(|e| e.name.as_str()).collect();
-    // The operands of Table 2 in their order.
+    // The operands of Table 2, in order.
     assert_eq!(accumulator[..8], ["L4_0", "L4_2", "L4_4", "L5_0", "L4_6", "L4_8", "L5_2", "L4_10"]);
     assert_eq!(accumulator.len(), 31);
-    // And Table 3, the other way, once the first node is down.
+    // The operands of Table 3, after the first node has come down.
     let forward = Params { workload: Workload::BuildMle, ..params };
     let (report, trace) = mtu::trace(&forward, 1000).expect("a valid machine");
     assert_eq!(report, run(&forward));
@@ -190,7 +191,7 @@ fn a_trace_shows_table_2() {
     assert_eq!(accumulator.len(), 31);
 }
 
-/// What a run takes longer at most, when something that its machine has is raised step by step.
+/// The greatest relative increase of the run time when one resource of the machine is raised step by step.
 fn worst(base: &Params, steps: &[u64], raise: impl Fn(&mut Params, u64)) -> f64 {
     let times = steps.iter().map(|step| {
         let mut params = base.clone();
@@ -198,7 +199,7 @@ fn worst(base: &Params, steps: &[u64], raise: impl Fn(&mut Params, u64)) -> f64 
         (run(&params).seconds, params.seconds(1))
     });
     let times: Vec<_> = times.collect();
-    // A run ends with a whole cycle.
+    // A run ends with a whole cycle, so one cycle is subtracted.
     times.windows(2).map(|pair| (pair[1].0 - pair[1].1) / pair[0].0 - 1.0).fold(f64::MIN, f64::max)
 }
 
@@ -230,7 +231,8 @@ fn more_bandwidth_or_clock_is_not_slower() {
                     let by_bandwidth = worst(&base, &bandwidths, |p, step| p.bandwidth_gb_s = step);
                     assert!(by_bandwidth <= 0.0, "bandwidth: {by_bandwidth:+.4} for {base:?}");
                     let by_clock = worst(&base, &clocks, |p, step| p.frequency_mhz = step);
-                    // A level of the fixed ruler whose pair misses its cycle waits 2^(level + 1) cycles for the next.
+                    // With the fixed ruler, a level whose pair misses its cycle waits 2^(level + 1) cycles for the next
+                    // one.
                     if policy == Policy::Ruler && matches!(traversal, Traversal::Hybrid | Traversal::DepthFirst) {
                         ruler = ruler.max(by_clock);
                     } else {

@@ -1,4 +1,4 @@
-//! Traces of the tree unit: what they record, run again on nodes, is what the kernels compute, in the cycles of the report.
+//! Traces of the tree unit. Replaying a trace on nodes gives the results of the kernels, in the cycles of the report.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,16 +14,16 @@ use evergrove_primitives::hash::keccak::Function;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What an event says, levels counted from the leaves.
+/// The meaning of an event. Levels count from the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// An operation on the node of this level and number, or on it and the next.
+    /// An operation on the node with this level and number, or on that node and the next.
     Operation(u32, u64),
-    /// The front tree's operations on N leaves.
+    /// The front tree's operations on one group of N leaves.
     Group(u64),
-    /// Each PE's pair of leaves comes.
+    /// The arrival of a pair of leaves at each PE.
     Pair(u64),
-    /// Each PE's leaf of this number leaves.
+    /// The departure of a leaf from each PE.
     Leaf(u64),
 }
 
@@ -41,15 +41,15 @@ fn parse(event: &Event) -> Does {
     }
 }
 
-/// Nodes that are there, by level and number, each with the first cycle in which an operation may take it.
+/// Existing nodes by level and number, each with the first cycle in which an operation may use it.
 struct Nodes<N>(HashMap<(u32, u64), (u64, N)>);
 
 impl<N> Nodes<N> {
-    /// A node comes, once.
+    /// Adds a node, which must not exist.
     fn put(&mut self, level: u32, index: u64, cycle: u64, node: N) {
         assert!(self.0.insert((level, index), (cycle, node)).is_none(), "node {index} of level {level} twice");
     }
-    /// A node is used: it must be there, and nothing uses it again.
+    /// Removes a node, which must be usable in `cycle`.
     fn take(&mut self, level: u32, index: u64, cycle: u64) -> N {
         let (there, node) =
             self.0.remove(&(level, index)).unwrap_or_else(|| panic!("no node {index} of level {level}"));
@@ -58,7 +58,7 @@ impl<N> Nodes<N> {
     }
 }
 
-/// The cycle after an event's last effect.
+/// The first cycle after all effects of an event.
 fn end(params: &Params, event: &Event) -> u64 {
     event.start
         + match parse(event) {
@@ -68,8 +68,8 @@ fn end(params: &Params, event: &Event) -> u64 {
         }
 }
 
-/// The whole trace. Events are in order, no row has two in a cycle, operations are as many as the closed forms count, on each
-/// level and each PE, and the last one ends with the run.
+/// Records a whole trace and checks it: events are in order, no row has two events in a cycle, each level and each PE
+/// has as many operations as the closed forms count, and the last event ends with the run.
 fn recorded(params: &Params) -> (Report, Trace) {
     let (report, trace) = mtu::trace(params, usize::MAX).expect("a valid machine");
     assert_eq!(mtu::run(params).as_ref(), Ok(&report), "{params:?}");
@@ -85,7 +85,7 @@ fn recorded(params: &Params) -> (Report, Trace) {
     let count = |kind: &dyn Fn(&Event) -> bool| events.iter().filter(|e| kind(e)).count() as u64;
     let groups = count(&|e| matches!(parse(e), Does::Group(_)));
     let forward = u32::from(params.workload.is_forward());
-    // The front tree has log2 N of the levels.
+    // The front tree computes log2 N levels.
     let above = if params.traversal == Traversal::Hybrid { params.log_pes() } else { 0 };
     for level in 0..=params.log_size {
         let operands = above + forward..params.log_size + forward;
@@ -99,7 +99,7 @@ fn recorded(params: &Params) -> (Report, Trace) {
     let operations = count(&|e| matches!(parse(e), Does::Operation(..))) + groups * (pes - 1);
     assert_eq!(operations, n - 1);
     if params.workload != Workload::MerkleTree {
-        // The first expansion is of a constant.
+        // The first expansion multiplies by a constant, so the formula does not count it.
         assert_eq!(operations - u64::from(forward), formula::multiplications(params.workload, params.log_size));
     }
     match params.traversal {
@@ -276,7 +276,7 @@ fn rows_are_the_parts_of_the_machine() {
 
 #[test]
 fn the_pes_share_a_level_in_order() {
-    // 8, 4, 2 and 1 operations on 4 PEs, whose memory never waits.
+    // 8, 4, 2 and 1 operations on 4 PEs, with a memory that never stalls.
     let params = Params {
         traversal: Traversal::BreadthFirst,
         latencies: Latencies::Unit,

@@ -1,4 +1,5 @@
-//! Files from elsewhere (designs, tables of costs, traces, results) with any numbers in them: refused or run, without a panic.
+//! Foreign files (designs, tables of costs, traces, results) with arbitrary numbers are refused or run, without a
+//! panic.
 //!
 //! `PROPTEST_CASES` sets the number of cases.
 
@@ -10,19 +11,19 @@ use proptest::prelude::*;
 use serde_json::json;
 use toml::{Table, Value};
 
-/// Numbers at the ends of what files hold, and those of machines.
+/// Numbers at the limits of integers, and numbers that occur in designs.
 fn number() -> impl Strategy<Value = i64> {
     let powers = (0u32..63).prop_flat_map(|bits| (-1i64..=1).prop_map(move |by| (1i64 << bits) + by));
     prop_oneof![powers, 0i64..70, Just(i64::MAX), Just(-1)]
 }
 
-/// Every field of a machine that is a number, pipelines' and windows' among them.
+/// Every field of a machine that holds numbers, including pipelines and windows.
 fn fields(machine: Machine) -> Vec<(String, Value)> {
     let design = Design::new(machine, Table::new()).expect("the defaults");
     design.params.into_iter().filter(|(_, value)| !value.is_str() && !value.is_bool()).collect()
 }
 
-/// The value with another number in the place of one of its own.
+/// A value in which number `at` is replaced by `x`.
 fn with(value: &Value, at: usize, x: i64) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.iter().enumerate().map(|(i, v)| with_at(v, i, at, x)).collect()),
@@ -39,7 +40,7 @@ fn with_at(value: &Value, place: usize, at: usize, x: i64) -> Value {
     if place == at { with(value, 0, x) } else { value.clone() }
 }
 
-/// What is accepted comes back as the same design.
+/// An accepted design must parse to the same design again.
 fn build(machine: Machine, params: Table) {
     if let Ok(design) = Design::new(machine, params) {
         assert_eq!(Design::new(machine, design.params.clone()).as_ref(), Ok(&design));

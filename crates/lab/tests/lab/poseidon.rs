@@ -1,4 +1,4 @@
-//! The Poseidon engine: digests of the kernels, in the time of its closed form and as published.
+//! The Poseidon engine computes the kernels' digests, in the cycles of its closed form and as published.
 
 use std::sync::Arc;
 
@@ -164,9 +164,9 @@ fn an_extension_leaves_when_the_delay_lines_are_full() {
         (poseidon::run(&p).expect("a valid engine").leaves_at, p.transform_latency())
     };
     let ((slow, lines), (fast, few)) = (leaves_at(8), leaves_at(64));
-    // 1,023 words fill the lines; 19 butterflies of seven stages, and a factor.
+    // 1,023 words fill the lines. Then come 19 butterflies of seven stages, and a multiplier.
     assert_eq!((lines, few), (128 + 19 * 7 + 6, 16 + 19 * 7 + 6));
-    // The columns leave one after the other at eight words a cycle, or as the leaf hasher takes them.
+    // The columns leave one after another at eight words per cycle, or as fast as the leaf hasher takes them.
     assert!((slow - fast).abs_diff(lines - few) < 8, "{slow} {fast}");
 }
 
@@ -181,7 +181,7 @@ fn full_queues_hold_up_what_is_before_them() {
     // Nothing waits: a row takes the stages of its permutation.
     let latency = run(&base).leaf_latency;
     assert_eq!(latency, Latency { min: 750, mean: 750.0, max: 750, median: 750 });
-    // A core that takes a group in two cycles: groups wait in the queue, as many as it has places.
+    // A core that takes a group every other cycle: the input queue fills up.
     for input_queue in [16, 256] {
         let p = Params { lhe_sboxes: 59, input_queue, ..base.clone() };
         let latency = run(&p).leaf_latency;
@@ -189,7 +189,7 @@ fn full_queues_hold_up_what_is_before_them() {
         assert!(latency.max.abs_diff(full) < 4 && latency.median.abs_diff(full) < 4, "{latency:?}");
         assert_eq!(run(&p).leaves_at, run(&Params { input_queue: 1 << 20, ..p.clone() }).leaves_at);
     }
-    // A branch hasher with an interval of four: the leaf hasher of the last pass waits for places.
+    // A branch hasher with an interval of four: in the last pass the leaf hasher waits for places.
     let slow = Params { bhe_sboxes: 30, ..base.clone() };
     let all = Params { digest_queue: 1 << 12, ..slow.clone() };
     assert_eq!(stalls(&all).1, 0);
@@ -198,12 +198,12 @@ fn full_queues_hold_up_what_is_before_them() {
         let (waited, expected) = (stalls(&p).1, 4 * (4096 - digest_queue) + 750 - 4096);
         assert!(waited.abs_diff(expected) < 800, "{waited} {expected}");
         assert!(run(&p).leaves_at > run(&all).leaves_at + waited - 8);
-        // One tree ends when its branches are hashed, but what comes after it waits.
+        // A single tree ends when its branches are hashed, but later trees wait.
         assert!(run(&p).cycles.abs_diff(run(&all).cycles) < 8);
         let trees = |p: &Params| run(&Params { trees: 3, ..p.clone() }).cycles;
         assert!(trees(&p) > trees(&all), "{} {}", trees(&p), trees(&all));
     }
-    // Levels above the leaves need few places: the one nearest the root is served first.
+    // Levels above the leaves need few places, because the level nearest the root is served first.
     for bhe_sboxes in [118, 59, 7] {
         let queues = run(&Params { bhe_sboxes, trees: 2, ..base.clone() }).queues;
         assert!(queues[1..12].iter().all(|most| *most <= 4), "{queues:?}");
@@ -239,7 +239,7 @@ proptest! {
         };
         let found = poseidon::run(&params).expect("a valid engine").cycles as f64;
         let expected = formula::cycles(&params);
-        // The memory saves up what 64 KiB take while nothing is asked of it.
+        // An idle memory saves up to 64 KiB of bandwidth.
         let saved = params.hbm_bytes_per_cycle().map_or(0.0, |rate| 65_536.0 / rate);
         prop_assert!((found - expected).abs() < 0.01 * expected + saved, "{params:?}: {found} against {expected}");
     }
@@ -264,12 +264,12 @@ proptest! {
             2 => boards,
             arity => if boards.1 > 1 { (arity, arity) } else { boards },
         };
-        // A tree is of powers of its arity.
+        // Trees of another arity need powers of it.
         let log_rows = if arity == 2 { log_rows } else { 12 };
         let params = Params {
             log_rows, columns, rate, link_gbit_s, network_gbit_s, log_blowup, lde_words, arity, leaf_boards, branch_boards, hbm,
             bhe_sboxes: bhe, by_columns: extends, network_latency: 60, hbm_stacks: 2,
-            // Few stages, so that fill and drain are small beside 2^12 rows.
+            // Few stages, so fill and drain are short compared with 2^12 rows.
             pipelines: Pipelines { constants: 1, multiplier: 1, mds: 1 },
             ..Params::default()
         };
@@ -281,12 +281,12 @@ proptest! {
 
 #[test]
 fn the_branch_hasher_ends_a_pipeline_a_level_after_the_last_leaf() {
-    // published.md: the tail is log2(n) L + 0..6 cycles, the deepest queue 10 to 13.
+    // published.md: the tail is log2(n) L + 0..6 cycles, and the deepest queue is 10 to 13.
     for (log_rows, multiplier) in [(12, 1), (12, 6), (14, 6)] {
         let pipelines = Pipelines { multiplier, ..Pipelines::default() };
         let params = Params { log_rows, columns: 8, pipelines, ..Params::default() };
         let report = poseidon::run(&params).expect("a valid engine");
-        // A result is usable the cycle after it leaves.
+        // A result is usable in the cycle after it leaves.
         let tail = report.cycles - 1 - report.leaves_at;
         let pipes = u64::from(log_rows) * (pipelines.permutation() + 1);
         assert!((pipes - 1..=pipes + 8).contains(&tail), "{tail} {pipes}");
@@ -303,7 +303,7 @@ fn a_serialised_branch_hasher_keeps_up_tree_after_tree() {
         let report = poseidon::run(&params).expect("a valid engine");
         (report.cycles, report.leaves_at, report.queues[0])
     };
-    // 17 passes a tree: an interval of 17 keeps up, one of 20 falls behind with each tree.
+    // A tree has 17 passes: a hasher with an interval of 17 keeps up, one of 20 falls behind with each tree.
     assert_eq!((Params::interval(7), Params::interval(6)), (17, 20));
     assert!((formula::branch_interval(&Params { log_rows: 12, ..Params::default() }) - 17.0).abs() < 0.01);
     let tail = |bhe_sboxes, trees| {
@@ -312,10 +312,10 @@ fn a_serialised_branch_hasher_keeps_up_tree_after_tree() {
     };
     assert_eq!(time(118, 5).1, time(6, 5).1, "the leaf hasher waits for nobody");
     assert!(tail(7, 2).abs_diff(tail(7, 5)) < 1000);
-    // Three cycles a hash that the passes don't cover.
+    // Each hash takes three cycles more than the passes cover.
     let lost = tail(6, 5) - tail(6, 2);
     assert!(lost.abs_diff(3 * 3 * 4095) < 100, "{lost}");
-    // Without a serialised core's queue of leaves nothing is saved: it holds most of a tree's digests.
+    // A serialised core does not save memory: its queue of leaves holds most of a tree's digests.
     assert!(time(7, 5).2 > 3000 && time(118, 5).2 < 20);
 }
 
@@ -324,7 +324,7 @@ fn every_digest_can_go_back_and_a_trace_shows_them_made() {
     let params = Params { log_rows: 5, columns: 16, outputs: Outputs::Digests, link_gbit_s: 4.0, ..Params::default() };
     let report = poseidon::run(&params).expect("a valid engine");
     assert_eq!(report.out_bytes, 63 * 32);
-    // Two bytes a cycle: the digests end after the root.
+    // Two bytes per cycle: the last digest leaves after the root.
     let cap = poseidon::run(&Params { outputs: Outputs::Cap, ..params.clone() }).expect("a valid engine");
     assert_eq!((cap.out_bytes, cap.leaves_at), (32, report.leaves_at));
     let (traced, trace) = poseidon::trace(&params, 1000).expect("a trace");
@@ -388,7 +388,7 @@ fn configurations_that_no_engine_has_are_refused_by_name() {
     assert_eq!(name(Params { hbm_stacks: 3, ..base }), "hbm_stacks");
 }
 
-/// Run by hand: `cargo test --release -p evergrove-lab --test lab poseidon:: -- --ignored --nocapture`.
+/// Run it with `cargo test --release -p evergrove-lab --test lab poseidon:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "slow: 285 million cycles, a minute at most"]
 fn the_articles_tree_cycle_by_cycle() {

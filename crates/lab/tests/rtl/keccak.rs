@@ -1,4 +1,4 @@
-//! Keccak-f[1600] beside the permutation of the primitives.
+//! Keccak-f[1600] in hardware against the permutation of the primitives.
 
 use evergrove_primitives::hash::keccak::{STATE_WORDS, permute};
 use marlin_verilator::VerilatorRuntime;
@@ -7,10 +7,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{IN, Module, OUT, cases, halves, simulator};
 
-/// Words of 32 bits in a state.
+/// 32-bit words of a state.
 const HALVES: usize = 2 * STATE_WORDS;
 
-/// States, first of zeros, of ones, and of one bit each, then random ones.
+/// States: all zeros, all ones, each single bit, then random ones.
 fn states() -> Vec<[u64; STATE_WORDS]> {
     let mut rng = ChaCha8Rng::seed_from_u64(6);
     let bits = (0..1600).map(|bit| std::array::from_fn(|i| if i == bit / 64 { 1 << (bit % 64) } else { 0 }));
@@ -19,8 +19,8 @@ fn states() -> Vec<[u64; STATE_WORDS]> {
     states
 }
 
-/// Sends all inputs, each offered with the chance `sends` in a cycle, and takes results with the chance `takes`. With both at 1,
-/// latency and interval must be those given.
+/// Sends all inputs, offering each with probability `sends` per cycle, and takes results with probability `takes` per
+/// cycle. If both are 1, the module must have the given latency and interval.
 fn drive<'a>(
     runtime: &'a VerilatorRuntime,
     name: &str,
@@ -48,7 +48,7 @@ fn drive<'a>(
     module.edge();
     module.set("rst", 0);
 
-    // The cycles in which states were taken.
+    // The cycles in which the module took states.
     let mut taken = Vec::with_capacity(inputs.len());
     let (mut done, mut offered) = (0, false);
     for cycle in 0.. {

@@ -1,8 +1,8 @@
-//! The register-transfer level in `rtl/` does what the models and the kernels do: the tree unit in every issue and output cycle,
-//! the arithmetic and the permutations on random inputs.
+//! The register-transfer level in `rtl/` against the models and the kernels: the tree unit in every issue and output
+//! cycle, the arithmetic and the permutations on random inputs.
 //!
-//! `make rtl-tools` fetches the simulator, `make test-rtl` runs this. Without a simulator the tests say so and pass. With
-//! `EVERGROVE_REQUIRE_RTL` set they fail.
+//! `make rtl-tools` fetches the simulator, `make test-rtl` runs these tests. Without a simulator the tests print a
+//! message and pass; if `EVERGROVE_REQUIRE_RTL` is set, they fail.
 
 mod keccak;
 mod mont;
@@ -18,14 +18,14 @@ use marlin_verilator::{PortDirection, VerilatedModelConfig, VerilatorRuntime, Ve
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Stages of a multiplier, `Latencies::Real`'s.
+/// Stages of a multiplier, as in `Latencies::Real`.
 const STAGES: u64 = 10;
-/// Random inputs of a module of arithmetic or a permutation: `EVERGROVE_CASES`, or 10,000.
+/// Random inputs per module of arithmetic or permutation: `EVERGROVE_CASES`, or 10,000.
 fn cases() -> usize {
     std::env::var("EVERGROVE_CASES").map_or(10_000, |n| n.parse().expect("EVERGROVE_CASES is a number"))
 }
 
-/// The folder of the modules.
+/// The folder of the SystemVerilog modules.
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl")
 }
@@ -39,7 +39,7 @@ fn sources() -> Vec<PathBuf> {
     files
 }
 
-/// The simulator of `make rtl-tools`, or the one on the path.
+/// The simulator that `make rtl-tools` fetched, or else the one on the path.
 fn simulator() -> Option<VerilatorRuntime> {
     let build = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let fetched = build.join("../tools/rtl/bin/verilator");
@@ -53,7 +53,7 @@ fn simulator() -> Option<VerilatorRuntime> {
         Err(e) => {
             let thread = std::thread::current();
             let name = thread.name().unwrap_or("rtl");
-            // Not captured, unlike `eprintln`.
+            // Tests capture `eprintln`, but not this.
             let line = format!("not tested: test {name}: {e}: run `make rtl-tools`");
             writeln!(std::io::stderr(), "{line}").expect("a place for messages");
             None
@@ -80,7 +80,7 @@ impl<'a> Module<'a> {
     fn word(&mut self, port: &str, value: Goldilocks) {
         self.0.pin(port, value.as_u64()).expect("an input of 64 bits");
     }
-    /// A port of more than 64 bits, its lowest words first.
+    /// Sets a port of more than 64 bits, its lowest words first.
     fn wide<const N: usize>(&mut self, port: &str, value: &'a [u32; N]) {
         self.0.pin(port, value).expect("an input of more than 64 bits");
     }
@@ -99,12 +99,12 @@ impl<'a> Module<'a> {
             VerilatorValue::WDataInP(_) | VerilatorValue::WDataOutP(_) => panic!("{port} has more than 64 bits"),
         }
     }
-    /// What the inputs of this cycle make of its outputs.
+    /// Computes the outputs from the inputs of this cycle.
     fn settle(&mut self) {
         self.set("clk", 0);
         self.0.eval();
     }
-    /// The end of the cycle.
+    /// Ends the cycle with a clock edge.
     fn edge(&mut self) {
         self.set("clk", 1);
         self.0.eval();
@@ -118,7 +118,7 @@ fn words(count: usize, rng: &mut ChaCha8Rng) -> Vec<Goldilocks> {
     (0..count).map(|_| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))).collect()
 }
 
-/// Words of 64 bits as a port takes them; M is 2 N.
+/// 64-bit words as a port takes them. M is 2 N.
 fn halves<const N: usize, const M: usize>(words: &[u64; N]) -> [u32; M] {
     std::array::from_fn(|i| (words[i / 2] >> (32 * (i % 2))) as u32)
 }

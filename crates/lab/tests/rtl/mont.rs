@@ -1,4 +1,4 @@
-//! Montgomery's product beside the one of the primitives.
+//! Montgomery multiplication in hardware against the primitives.
 
 use evergrove_primitives::field::prime::{PrimeElement, reference};
 use rand::{Rng, SeedableRng};
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{IN, Module, OUT, cases, halves, simulator};
 
-/// Words below p, uniformly.
+/// A uniformly random element below p.
 fn random<const N: usize, F: PrimeElement<Words = [u64; N]>>(rng: &mut ChaCha8Rng) -> F {
     let top = u64::MAX >> F::MODULUS[N - 1].leading_zeros();
     loop {
@@ -19,18 +19,18 @@ fn random<const N: usize, F: PrimeElement<Words = [u64; N]>>(rng: &mut ChaCha8Rn
     }
 }
 
-/// Words that are one number, of at most 64 bits.
+/// The words of a number of at most 64 bits.
 fn small<const N: usize>(x: u64) -> [u64; N] {
     let mut words = [0; N];
     words[0] = x;
     words
 }
 
-/// A module of N limbs of 64 bits, M = 2 N: pairs of edge values and random pairs, one in each cycle.
+/// Checks a module with N limbs of 64 bits (M = 2 N) on pairs of edge values and random pairs, one per cycle.
 fn check<const N: usize, const M: usize, F: PrimeElement<Words = [u64; N]>>(name: &str, one: F) {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let p = F::MODULUS;
-    // 0, 1, R mod p (the Montgomery form of 1), words of all ones but the highest, p - 1 and p - 2.
+    // 0, 1, 2, R mod p (the Montgomery form of 1), all-one words below a decremented top word, p - 1 and p - 2.
     let mut ones = [u64::MAX; N];
     ones[N - 1] = p[N - 1] - 1;
     let (mut last, mut second) = (p, p);

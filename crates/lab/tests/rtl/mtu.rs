@@ -1,4 +1,4 @@
-//! The accumulator and the tree unit beside the models, in every issue and output cycle.
+//! The accumulator and the tree unit in hardware against the models, in every issue and output cycle.
 
 use evergrove_lab::accumulator::{Accumulator, Place, Policy};
 use evergrove_lab::expander::Expander;
@@ -10,9 +10,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{IN, Module, OUT, STAGES, simulator, words};
 
-/// The policies, by their numbers in the hardware.
+/// The policies, in the order of their numbers in the hardware.
 const POLICIES: [Policy; 6] = Policy::ALL;
-/// Places of a queue.
+/// Capacity of a queue.
 const DEPTH: usize = 32;
 
 const CONTROL: [(&str, usize, PortDirection); 4] =
@@ -28,12 +28,12 @@ const OUTPUTS: [(&str, usize, PortDirection); 8] = [
     ("overflow", 1, OUT),
 ];
 
-/// A policy's number in the hardware.
+/// The number of a policy in the hardware.
 fn number(policy: Policy) -> u8 {
     POLICIES.iter().position(|p| *p == policy).expect("a policy of the hardware") as u8
 }
 
-/// A module with an accumulator, after a reset.
+/// A module with an accumulator. Call `reset` first.
 struct Unit<'a> {
     module: Module<'a>,
     inputs: Vec<String>,
@@ -46,7 +46,7 @@ impl<'a> Unit<'a> {
         let inputs = inputs.iter().map(|name| (*name).to_owned()).collect();
         Self { module: Module::new(runtime, name, &ports), inputs }
     }
-    /// Longer than the longest pipeline.
+    /// Holds reset for longer than the longest pipeline.
     fn reset(&mut self, policy: Policy) {
         self.module.set("policy", number(policy));
         self.module.set("in_valid", 0);
@@ -57,7 +57,7 @@ impl<'a> Unit<'a> {
         }
         self.module.set("rst", 0);
     }
-    /// A cycle up to its edge: what is issued, and what leaves.
+    /// Runs a cycle up to its clock edge. Returns the issued and the leaving node.
     fn cycle(&mut self, nodes: Option<&[Goldilocks]>) -> (Option<Place>, Option<(Place, Goldilocks)>) {
         self.module.set("in_valid", u8::from(nodes.is_some()));
         for (port, node) in self.inputs.iter().zip(nodes.unwrap_or_default()) {
@@ -104,7 +104,7 @@ fn accumulators_do_what_the_model_does_in_every_cycle() {
     for (name, stages) in [("dfs_accumulator_unit", 1), ("dfs_accumulator", STAGES)] {
         let mut unit = Unit::new(&runtime, name, &["in_data"]);
         for policy in POLICIES {
-            // A node each cycle, and in two of three or one of five cycles.
+            // A node in every cycle, in two of three cycles, and in one of five.
             for (height, chance) in [(1, 1.0), (6, 1.0), (9, 1.0), (7, 0.66), (7, 0.2)] {
                 unit.reset(policy);
                 let nodes = words(1 << height, &mut rng);
@@ -137,7 +137,7 @@ fn accumulators_do_what_the_model_does_in_every_cycle() {
     }
 }
 
-/// Leaves, and what the machine has made of them.
+/// The leaves of a product tree, and the nodes that the machine computes.
 struct Products<'a> {
     leaves: &'a [Goldilocks],
     results: Vec<(Place, Goldilocks)>,
@@ -163,7 +163,7 @@ fn the_tree_unit_of_eight_elements_is_the_model_in_every_cycle() {
     let mut unit = Unit::new(&runtime, "mtu8", &inputs);
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     for (policy, log_size) in POLICIES.into_iter().flat_map(|policy| [4, 7, 12].map(|log| (policy, log))) {
-        // In strict order the stream would overrun the queue.
+        // In strict order a longer stream would overrun the queue.
         if policy != Policy::InOrder || 1 << (log_size - 3) <= DEPTH {
             let workload = Workload::MultiplicationTree;
             let params = Params { workload, policy, log_size, pes: 8, latencies: Latencies::Real, ..Params::default() };
@@ -180,7 +180,7 @@ fn the_tree_unit_of_eight_elements_is_the_model_in_every_cycle() {
                 let (issued, output) = unit.cycle(leaves.chunks_exact(8).nth(cycle as usize));
                 let at = format!("{}, 2^{log_size} leaves, cycle {cycle}", policy.name());
                 let expected = issues.next_if(|e| e.start == cycle).map(|e| e.name.clone());
-                // The paper counts the leaves' level as 1.
+                // The paper counts the level of the leaves as 1.
                 assert_eq!(issued.map(|(level, index)| format!("L{}_{index}", level + 4)), expected, "{at}");
                 if let Some(((level, index), node)) = output {
                     assert_eq!(nodes.next(), Some(&((level + 3, index), node)), "{at}");
@@ -195,12 +195,12 @@ fn the_tree_unit_of_eight_elements_is_the_model_in_every_cycle() {
     }
 }
 
-/// A module with an expander, after a reset.
+/// A module with an expander. Call `reset` first.
 struct Grower<'a> {
     module: Module<'a>,
 }
 
-/// Ports of all expanders.
+/// Ports of every expander.
 const FORWARD: [(&str, usize, PortDirection); 12] = [
     ("clk", 1, IN),
     ("rst", 1, IN),
@@ -215,7 +215,7 @@ const FORWARD: [(&str, usize, PortDirection); 12] = [
     ("issue_level", 5, OUT),
     ("issue_index", 32, OUT),
 ];
-/// And of one without a front tree.
+/// Further ports of an expander without a front tree.
 const EXPANDER: [(&str, usize, PortDirection); 7] = [
     ("take", 1, IN),
     ("node_valid", 1, OUT),
@@ -231,7 +231,7 @@ impl<'a> Grower<'a> {
         let ports: Vec<_> = FORWARD.iter().chain(ports).copied().collect();
         Self { module: Module::new(runtime, name, &ports) }
     }
-    /// With one root or two equal ones on level `top`; `set` loads the coordinates.
+    /// Resets the unit with one root or two equal ones on level `top`; `set` loads the coordinates.
     fn reset(&mut self, policy: Policy, top: u32, two: bool, root: Goldilocks, set: impl FnOnce(&mut Module<'a>)) {
         self.module.set("policy", number(policy));
         self.module.set("top", top as u8);
@@ -256,7 +256,7 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// Loads the coordinates of levels 0, 1 and so on.
+/// Loads the coordinates of the levels, from level 0.
 fn load(module: &mut Module<'_>, coordinates: &[Goldilocks]) {
     for (level, r) in coordinates.iter().enumerate() {
         module.set("set_level", level as u8);
@@ -272,7 +272,7 @@ fn the_papers_table_3_cell_by_cell() {
     let mut unit = Grower::new(&runtime, "dfs_expander_unit", &EXPANDER);
     let published = tables::published(3);
     unit.reset(Policy::Ruler, 3, true, Goldilocks::ONE, |module| load(module, &[Goldilocks::ZERO; 4]));
-    // The front tree takes one node a cycle.
+    // The front tree takes one node per cycle.
     unit.module.set("take", 1);
     for cycle in 0..tables::CYCLES {
         unit.module.settle();
@@ -295,7 +295,7 @@ fn children(node: &Goldilocks, r: Goldilocks) -> [Goldilocks; 2] {
 fn expanders_do_what_the_model_does_in_every_cycle() {
     let Some(runtime) = simulator() else { return };
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    // A product and a difference.
+    // A node takes a multiplication and a subtraction.
     for (name, stages) in [("dfs_expander_unit", 1), ("dfs_expander", STAGES + 1)] {
         let mut unit = Grower::new(&runtime, name, &EXPANDER);
         for policy in POLICIES {
@@ -322,7 +322,7 @@ fn expanders_do_what_the_model_does_in_every_cycle() {
                     cycle += 1;
                     assert!(cycle < 1 << 16, "{at}: outputs are missing");
                 }
-                // Neighbours under one parent, down from the root.
+                // The expected nodes, level by level from the root.
                 let mut expected = vec![root];
                 for r in r.iter().rev() {
                     expected = expected.iter().flat_map(|node| children(node, *r)).collect();
@@ -334,7 +334,7 @@ fn expanders_do_what_the_model_does_in_every_cycle() {
     }
 }
 
-/// The table of eq times a scale.
+/// The table of eq, multiplied by the root.
 struct Table<'a> {
     root: Goldilocks,
     point: &'a [Goldilocks],

@@ -1,4 +1,4 @@
-//! Poseidon beside the permutation of the primitives, and its constants.
+//! Poseidon in hardware against the permutation of the primitives, and its constants.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{IN, Module, OUT, cases, directory, halves, simulator, words};
 
-/// Words of 32 bits in a state.
+/// 32-bit words of a state.
 const HALVES: usize = 2 * WIDTH;
-/// Stages of the ring, for products of six stages.
+/// Stages of the ring, with multipliers of six stages.
 const DEPTH: usize = 3 * 6 + 6;
 
-/// Constants of SystemVerilog, the first of `values` in the lowest bits.
+/// SystemVerilog constants, with the first of `values` in the lowest bits.
 fn parameter(name: &str, bits: usize, values: &[String], a_line: usize) -> String {
     let reversed: Vec<&str> = values.iter().rev().map(String::as_str).collect();
     let lines: Vec<String> = reversed.chunks(a_line).map(|line| format!("  {}", line.join(", "))).collect();
@@ -49,8 +49,8 @@ fn constants_are_those_of_the_primitives() {
     assert!(found == constants(), "rtl/poseidon_constants.svh is not up to date: run this test with EVERGROVE_BLESS=1");
 }
 
-/// Sends all inputs, each offered with the chance `sends` in a cycle. With 1 the ring stays full, and the cycles in which it takes
-/// states are known.
+/// Sends all inputs, offering each with probability `sends` per cycle. If it is 1, the ring stays full, so the cycles
+/// in which it takes states are known.
 fn drive<'a>(runtime: &'a VerilatorRuntime, inputs: &'a [[u32; HALVES]], outputs: &[[u32; HALVES]], sends: f64) {
     let ports = [
         ("clk", 1, IN),
@@ -69,7 +69,7 @@ fn drive<'a>(runtime: &'a VerilatorRuntime, inputs: &'a [[u32; HALVES]], outputs
     module.edge();
     module.set("rst", 0);
 
-    // The cycles in which states were taken.
+    // The cycles in which the ring took states.
     let mut taken = Vec::with_capacity(inputs.len());
     let (mut done, mut offered, mut cycle) = (0, false, 0);
     while done < inputs.len() {
@@ -101,7 +101,7 @@ fn permutations_are_those_of_the_primitives() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let last = Goldilocks::new(Goldilocks::ORDER - 1);
     let mut states = vec![[Goldilocks::ZERO; WIDTH], [Goldilocks::ONE; WIDTH], [last; WIDTH]];
-    // A state takes thirty cycles of the ring.
+    // A state takes 30 rounds of the ring, so fewer cases.
     states.extend((0..cases() / 10).map(|_| {
         let state = words(WIDTH, &mut rng);
         std::array::from_fn::<_, WIDTH, _>(|i| state[i])
