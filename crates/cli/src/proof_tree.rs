@@ -77,7 +77,7 @@ impl Picture {
             Event::Started { id, .. } => (id, State::Proving),
             Event::Finished { id, .. } => (id, State::Proven),
             Event::Retrying { id, .. } | Event::Postponed { id, .. } | Event::Failed { id, .. } => (id, State::Waiting),
-            Event::Planned { .. } => return None,
+            _ => return None,
         };
         let at = *self.by_number.get(&id.0)?;
         self.states[at] = state;
