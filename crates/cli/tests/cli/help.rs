@@ -92,7 +92,7 @@ fn progress_goes_to_stderr_and_can_be_turned_off() {
 #[test]
 fn a_watched_tree_is_told_proof_by_proof() {
     let world = World::with_batch();
-    world.json(&["update", "--store", "s", "--set", "3=age=1", "--no-prove"]);
+    world.json(&["update", "--store", "s", "--set", "3=age=77", "--no-prove"]);
     let prove = ["prove", "--store", "s", "--batch", "b", "--format", "json"];
     let run = world.run(&[&prove[..], &["--watch"]].concat());
     let made: serde_json::Value = serde_json::from_str(&run.out).unwrap();
