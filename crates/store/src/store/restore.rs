@@ -11,7 +11,7 @@ use super::backup::{BACKUP_MAGIC, BLOCK, BackupError, BackupHead, Chain, PROOF_M
 use super::create::{Site, sync};
 use super::database::{AnyTable, AnyWriteTable, Writing};
 use super::layout::{OBJECTS, TABLES, meta};
-use super::{Options, Store};
+use super::{Options, Store, reserve};
 use crate::Error;
 
 /// Reads a backup. Checks all bytes of the reader before it uses them.
@@ -358,6 +358,8 @@ impl Store {
                 sync(&folder)?;
             }
         }
+        // Opening the store would make it for this process's user.
+        reserve::keep(site.dir());
         sync(site.dir())?;
         site.become_dir(&place)?;
         drop(store);
