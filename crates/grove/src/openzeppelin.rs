@@ -81,7 +81,7 @@ fn leading(width: Width) -> (usize, usize) {
     (bytes / HALF_BYTES, bytes % HALF_BYTES)
 }
 
-/// A digest of the tree if the bit is 1. If the bit is 0 there is no digest, and the words may have any value.
+/// A digest of the tree if the bit is 1. If the bit is 0, the words mean nothing and may have any value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OptionalDigest {
     pub(crate) there: Bool,

@@ -167,7 +167,7 @@ pub struct GroupAnswer {
 /// An aggregate's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// SQL's null: without numbers there is no sum, average or extremum.
+    /// SQL's null: the sum, average or extremum of no numbers.
     Null,
     /// An exact number.
     Exact(Decimal),

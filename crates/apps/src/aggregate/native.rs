@@ -10,7 +10,7 @@ use crate::{Leaf, MapReduceError, tables};
 
 /// The greatest encoded number.
 const GREATEST: u64 = NUMBER_END - 1;
-/// Encodes that there is no least number.
+/// Encodes the least of no numbers.
 const NONE: u64 = NUMBER_END;
 
 /// The elements of one row. They are checked against the value, and in the columns that the plan reads also against the

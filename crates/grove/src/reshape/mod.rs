@@ -80,12 +80,13 @@ pub struct Size {
 }
 
 impl Size {
-    /// The size with room for 2^`height` slots; `None` if circuits have less room, or if there is no such unit.
+    /// The size with room for 2^`height` slots; `None` if circuits have less room, or if `decimals` is above
+    /// [`DECIMALS_MAX`].
     pub fn new(height: u8, decimals: u8) -> Option<Self> {
         (height <= HEIGHTS[HEIGHTS.len() - 1] && decimals <= DECIMALS_MAX).then_some(Self { height, decimals })
     }
-    /// The smallest size with room for `slots` slots; `None` if no circuit has room for them, or if there is no such
-    /// unit.
+    /// The smallest size with room for `slots` slots; `None` if no circuit has room for them, or if `decimals`
+    /// is above [`DECIMALS_MAX`].
     pub fn of(slots: usize, decimals: u8) -> Option<Self> {
         let height = HEIGHTS.into_iter().find(|height| slots <= 1 << height)?;
         Self::new(height, decimals).filter(|_| slots > 0)

@@ -57,7 +57,7 @@ pub enum TableError {
         /// The number of slots.
         found: usize,
     },
-    /// There is no such unit.
+    /// The unit has too many decimals.
     #[error("a unit has 0 to {DECIMALS_MAX} decimals, not {0}")]
     Decimals(u8),
     /// A row cannot hold the value of a slot.

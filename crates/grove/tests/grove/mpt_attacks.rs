@@ -541,7 +541,7 @@ fn a_slot_beside_its_open_storage() {
                 free[..4].copy_from_slice(&shown.0);
                 free[4..8].copy_from_slice(&edge_list(&edge).0);
                 if foreign {
-                    // The account's leaf is no longer looked up, and nothing offers the root of its storage.
+                    // Now nothing looks up the account's leaf, and nothing offers the root of its storage.
                     let account =
                         root + 26 + 22 * size.branches + 23 * size.paths + 74 * (trie as usize - first_account);
                     free[account + 1] = ZERO;
