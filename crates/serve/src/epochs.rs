@@ -138,6 +138,8 @@ impl Epochs {
     /// # Errors
     /// If the store fails. Requests that were not committed get an error as answer.
     pub(crate) fn run(mut self) -> Result<(), Error> {
+        // The service has looked for lost proofs before it answered its first caller.
+        self.looked = Some(self.shared.store().epoch()?.number);
         // An earlier process may have left stale batches.
         self.refresh()?;
         loop {
