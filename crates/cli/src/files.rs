@@ -172,24 +172,12 @@ fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
     PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP delete the temporary files before they end the process. A process that was
-/// started to ignore SIGHUP, as by `nohup`, keeps its signals: a handler would end it with its terminal.
+/// From now on the signals that end a program first delete the temporary files of this process.
 pub(crate) fn sweep_on_signals() -> Result<()> {
-    if ignores_hangup() {
-        return Ok(());
-    }
-    let sweep = || {
+    crate::signals::on_signals(|| {
         parts().iter().for_each(|part| drop(fs::remove_file(part)));
         std::process::exit(INTERRUPTED)
-    };
-    ctrlc::set_handler(sweep).context("signals")
-}
-
-/// True if Linux says that this process ignores SIGHUP, its signal 1.
-fn ignores_hangup() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+    })
 }
 
 impl Part {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -18,10 +17,10 @@ use serde_json::Map;
 
 use crate::args::ProvingArgs;
 use crate::commands::Terminal;
-use crate::exit::INTERRUPTED;
 use crate::files;
 use crate::logging::{self, Level, Log};
 use crate::report::Report;
+use crate::signals::stop_on_signals;
 
 /// The configuration of this process, with the keys in this directory.
 ///
@@ -110,25 +109,17 @@ pub(crate) fn watched(args: &ProvingArgs, config: &Config, terminal: Terminal) -
     Ok(Watched { _log, metrics: Metrics::new(&mut Default::default()) })
 }
 
-/// A token that SIGTERM and SIGINT cancel. With workers, no job of this run stays in the queue. Otherwise the proofs
-/// that this process is making are finished and kept.
+/// A token that the signals that end a program cancel. With workers, no job of this run stays in the queue. Otherwise
+/// the proofs that this process is making are finished and kept.
 #[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "there are no workers"))]
 pub(crate) fn cancel(config: &Config) -> Result<Cancel> {
-    let cancel = Cancel::new();
+    let notice = "stopping when the proofs that are being made are finished: interrupt again to stop at once";
     #[cfg(feature = "queue")]
-    if config.workers.is_some() {
-        crate::signals::stop_on_signals(&cancel)?;
-        return Ok(cancel);
-    }
-    let (stop, again) = (cancel.clone(), AtomicBool::new(false));
-    let stop = move || {
-        if again.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
-        }
-        stop.cancel();
-        eprintln!("\nstopping when the proofs that are being made are finished: interrupt again to stop at once");
-    };
-    ctrlc::set_handler(stop).context("signals")?;
+    let alone = config.workers.is_none();
+    #[cfg(not(feature = "queue"))]
+    let alone = true;
+    let cancel = Cancel::new();
+    stop_on_signals(&cancel, alone.then_some(notice))?;
     Ok(cancel)
 }
 

@@ -33,7 +33,6 @@ mod proof_tree;
 mod queue;
 mod report;
 mod results;
-#[cfg(feature = "queue")]
 mod signals;
 #[cfg(feature = "otlp")]
 mod spans;

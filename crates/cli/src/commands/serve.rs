@@ -14,7 +14,6 @@ use evergrove_serve::{Config as ServeConfig, KeyFiles, Parts, ServeError, Shutdo
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::Terminal;
 use crate::args::{Output, ProverArgs, ProvingArgs, StoreArgs, parse_size};
@@ -25,6 +24,7 @@ use crate::logging::{self, Level};
 #[cfg(feature = "queue")]
 use crate::queue::QueueArgs;
 use crate::report::{self, Report, count};
+use crate::signals::on_signals;
 use crate::tls;
 use crate::watch::watch;
 
@@ -205,17 +205,8 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         }
         say_where(scheme, listener.local_addr()?, terminal)?;
         let shutdown = Shutdown::default();
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let told = shutdown.clone();
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-                told.advance();
-            }
-        });
+        on_signals(move || told.advance())?;
         serve(listener, parts, settings, &shutdown).await.map_err(|e| match e {
             ServeError::Store(e) => anyhow::Error::from(e),
             e => e.into(),

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let concurrency = usize::from(args.concurrency);
     let name = args.name.clone().unwrap_or_else(|| format!("worker-{}", std::process::id()));
     let drain = Cancel::new();
-    signals::stop_on_signals(&drain)?;
+    signals::stop_on_signals(&drain, None)?;
 
     let known = config.provers();
     let work = ProofWork::new(move |spec| config.make(&known, spec), drain.clone());

@@ -1,6 +1,6 @@
 //! Backups of stores and of services, and stores restored from them.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
 
@@ -143,6 +143,13 @@ fn a_backup_that_is_interrupted_leaves_nothing() {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut child = world.start(&["backup", "--url", &url, "--out", "out/b.backup", "--quiet"], &[]);
         let (mut stream, _) = listener.accept().unwrap();
+        // An answer before the request would be an error.
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            request.extend(byte);
+        }
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", whole.len());
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(&whole[..whole.len() / 2]).unwrap();

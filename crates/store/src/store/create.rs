@@ -1,6 +1,6 @@
 //! Creating a store.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,6 +58,9 @@ impl Store {
 /// site deletes it with its content, and those directories made for it that are empty.
 pub(super) struct Site {
     site: PathBuf,
+    /// Shows other processes that the site is in use while it has no database yet. `None` where directories cannot be
+    /// locked.
+    _lock: Option<File>,
     /// Directories that were made for it, innermost first.
     made: Vec<PathBuf>,
 }
@@ -104,15 +107,21 @@ impl Site {
         let made = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
         let made = made.map(Path::to_owned).collect();
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
-        for left in sites(dir) {
+        for (left, _lock) in abandoned(dir) {
             fs::remove_dir_all(&left).map_err(Error::io(&left))?;
         }
         // Processes in containers may share a directory and have the same id.
         let mut site = tempfile::Builder::new();
         let prefix = format!("{CREATING}{}-", std::process::id());
         site.prefix(&prefix).suffix(suffix).disable_cleanup(true);
-        let site = site.make_in(dir, make_private).map_err(Error::io(dir))?;
-        Ok(Self { site: site.path().to_owned(), made })
+        loop {
+            let site = site.make_in(dir, make_private).map_err(Error::io(dir))?.path().to_owned();
+            let lock = lock(&site);
+            // Another process may have taken the new directory for an abandoned one.
+            if !matches!(lock, Err(TryLockError::WouldBlock)) && site.exists() {
+                return Ok(Self { site, _lock: lock.ok(), made });
+            }
+        }
     }
 
     pub(super) fn dir(&self) -> &Path {
@@ -197,7 +206,7 @@ fn take_rights(dir: &Path, of: &Path) -> Result<(), Error> {
 
 /// Makes the names in a directory survive a crash.
 pub(super) fn sync(dir: &Path) -> Result<(), Error> {
-    fs::File::open(dir).and_then(|d| d.sync_all()).map_err(Error::io(dir))
+    File::open(dir).and_then(|d| d.sync_all()).map_err(Error::io(dir))
 }
 
 /// The directory that contains `dir`.
@@ -231,14 +240,33 @@ impl Drop for Site {
 
 /// Sites in `dir` that no process is building in. Killed processes leave them.
 pub(super) fn sites(dir: &Path) -> Vec<PathBuf> {
+    abandoned(dir).into_iter().map(|(site, _)| site).collect()
+}
+
+/// As [`sites`], with the locks that keep processes from building in them.
+fn abandoned(dir: &Path) -> Vec<(PathBuf, Option<File>)> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let named = entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(CREATING));
-    let abandoned = |site: &PathBuf| {
+    let lock_abandoned = |site: PathBuf| {
         let file = site.join(DATABASE);
-        // A creation that is killed after its database took its place leaves a second name of the database.
-        same_file(&file, &dir.join(DATABASE)) || file.exists() && !Database::is_open_elsewhere(&file)
+        let lock = match lock(&site) {
+            Err(TryLockError::WouldBlock) => return None,
+            lock => lock.ok(),
+        };
+        // A creation that is killed after its database took its place leaves a second name of the database. One that is
+        // killed early leaves none.
+        let left = same_file(&file, &dir.join(DATABASE))
+            || if file.exists() { !Database::is_open_elsewhere(&file) } else { lock.is_some() };
+        left.then_some((site, lock))
     };
-    named.map(|e| e.path()).filter(abandoned).collect()
+    named.map(|e| e.path()).filter_map(lock_abandoned).collect()
+}
+
+/// Locks a directory until the file is closed.
+fn lock(dir: &Path) -> Result<File, TryLockError> {
+    let dir = File::open(dir).map_err(TryLockError::Error)?;
+    dir.try_lock()?;
+    Ok(dir)
 }
 
 /// True if both paths name the same file.

@@ -54,8 +54,14 @@ fn what_a_killed_creation_left_is_swept_up() {
     let left = dir.path().join(".evergrove-new-1");
     fs::create_dir(&left).expect("creates");
     fs::write(left.join(DATABASE), b"half").expect("writes");
+    let [early, held] = ["2", "3"].map(|name| dir.path().join(format!(".evergrove-new-{name}")));
+    fs::create_dir(&early).expect("creates");
+    // Another process is about to build here.
+    fs::create_dir(&held).expect("creates");
+    let lock = fs::File::open(&held).expect("opens");
+    lock.lock().expect("locks");
     drop(create(dir.path(), None, 0..4));
-    assert!(!left.exists());
+    assert!(!left.exists() && !early.exists() && held.exists());
 }
 
 #[test]
