@@ -210,8 +210,18 @@ impl Args {
     fn node_proof(&self) -> Result<f64> {
         let world = small()?;
         let find = |hash: &Hash| world.nodes.get(hash);
-        let size =
-            Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2, entries: 0, steps: 0 };
+        let size = Size {
+            blocks: 6,
+            branches: 1,
+            paths: 2,
+            accounts: 2,
+            slots: 1,
+            roots: 2,
+            opens: 2,
+            entries: 0,
+            steps: 0,
+            header: false,
+        };
         let prepared = Prepared::new(&world.roots(), &find, &world.claims, (size, Some(1)), None)?;
         let prover = prepared.prover()?;
         let batch = prepared.prove(&prover, &find, &mut |_| ())?;

@@ -18,7 +18,9 @@ use evergrove::ethereum::input::{
 use evergrove::ethereum::input::{read_changes, read_witness};
 use evergrove::ethereum::{Nodes, Tries};
 #[cfg(feature = "local")]
-use evergrove::mpt::{Batch, PieceError, Prepared, Progress, Size, StateProof, StateProofError, Witness};
+use evergrove::mpt::{
+    self, Batch, Known, PieceError, Prepared, Progress, Size, StateProof, StateProofError, Statement, Witness,
+};
 use evergrove::primitives::hash::keccak::keccak_256;
 use evergrove::proof::ethereum::{
     Anchor, Claim, Hash, Header, Hex, Roots, Shown, SlotRule, Step, Tag, Word, canonical_digest,
@@ -70,7 +72,7 @@ enum Eth {
 #[derive(Clone, Debug, clap::Args)]
 struct Block {
     /// The state root
-    #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header", required_unless_present_any = ["header", "transactions_root", "receipts_root", "withdrawals_root"])]
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header", required_unless_present_any = ["header", "block_hash", "transactions_root", "receipts_root", "withdrawals_root"])]
     state_root: Option<Hash>,
     /// The root of the block's transactions
     #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with = "header")]
@@ -84,8 +86,8 @@ struct Block {
     /// A block header: its RLP in hexadecimal digits, or the block that eth_getBlockByHash answers
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
-    /// The hash that the header must have, from a source that you trust
-    #[arg(long, value_name = "HEX", value_parser = parse_hash, requires = "header", conflicts_with_all = ["state_root", "transactions_root", "receipts_root", "withdrawals_root"])]
+    /// The hash that the header must have, from a source that you trust. Without --header, verifies proofs that were made with --anchor block
+    #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with_all = ["state_root", "transactions_root", "receipts_root", "withdrawals_root"])]
     block_hash: Option<Hash>,
 }
 
@@ -140,6 +142,9 @@ struct Prove {
     /// File that the batch is written to: the claims, their nodes, and all proofs
     #[arg(long, value_name = "FILE")]
     batch: Option<PathBuf>,
+    /// What the proof names: the roots, or the hash of the block. With block the proof contains the header, which shows that the roots are those of the block
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Named::Roots)]
+    anchor: Named,
     /// Depth in the state's trie at which nodes are put into other pieces: what changes in every block stays apart from what does not. 3 suits mainnet; 2 if the claims are a thousand
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(1..=63), requires = "batch")]
     cut: Option<u8>,
@@ -260,9 +265,65 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// What a proof names.
+#[cfg(feature = "local")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Named {
+    Roots,
+    Block,
+}
+
+/// The block of a verifier.
+#[cfg(feature = "local")]
+struct OfBlock {
+    roots: Option<Roots>,
+    header: Option<Header>,
+    hash: Option<Hash>,
+}
+
+#[cfg(feature = "local")]
+impl OfBlock {
+    fn known(&self) -> Known<'_> {
+        Known {
+            roots: self.roots.as_ref(),
+            hash: self.header.as_ref().map(|header| &header.hash).or(self.hash.as_ref()),
+        }
+    }
+    /// Adds the block or the roots of a proof that was verified. Returns its roots, if they are known.
+    fn add(&self, report: &mut Report, proof: &StateProof) -> Result<Option<Roots>> {
+        let roots: Option<Vec<(Tag, Hash)>> = match (&proof.statement, &self.header) {
+            (Statement::Roots(roots), _) => Some(roots.iter().map(|&(tag, root, _)| (tag, root)).collect()),
+            (Statement::Block { digests, .. }, Some(header)) => {
+                digests.iter().map(|&(tag, _)| Some((tag, *header.roots.get(tag)?))).collect()
+            }
+            (Statement::Block { .. }, None) => None,
+        };
+        let roots = roots.map(|roots| Roots::new(roots).context("roots of a proof")).transpose()?;
+        match (&roots, &proof.statement) {
+            (Some(roots), _) => add_block(report, roots, self.header.as_ref()),
+            (None, Statement::Block { hash, .. }) => report.add("block_hash", Hex(hash).to_string()),
+            (None, Statement::Roots(_)) => {}
+        }
+        report.add("anchor", proof.statement.name());
+        Ok(roots)
+    }
+}
+
 impl Block {
+    /// What a verifier knows: roots, a header, or the hash of a block alone.
+    #[cfg(feature = "local")]
+    fn known(&self) -> Result<OfBlock> {
+        let alone = self.header.is_none() && self.block_hash.is_some();
+        let (roots, header) =
+            if alone { (None, None) } else { self.read().map(|(roots, header)| (Some(roots), header))? };
+        Ok(OfBlock { roots, header, hash: self.block_hash })
+    }
     /// The known roots, and the header that has them, if there is one.
     fn read(&self) -> Result<(Roots, Option<Header>)> {
+        if let (None, Some(hash)) = (&self.header, &self.block_hash) {
+            let message = format!("--block-hash {}: the roots of this block are not known", Hex(hash));
+            return Err(Mistake::usage(message, "add the header of the block with --header"));
+        }
         if let Some(path) = &self.header {
             let header = read_header(&read(path)?, self.block_hash.as_ref()).with_context(|| name(path))?;
             return Ok((header.roots.clone(), Some(header)));
@@ -291,6 +352,7 @@ fn root_of(roots: &Roots, tag: Tag) -> Result<&Hash> {
 #[cfg_attr(not(feature = "local"), expect(dead_code, reason = "a build without proofs checks and prints"))]
 struct Claimed {
     roots: Roots,
+    header: Option<Header>,
     nodes: Nodes,
     claims: Vec<Claim>,
 }
@@ -355,8 +417,8 @@ fn check(args: &Check) -> Result<(Report, Claimed)> {
     if !args.proofs.is_empty() || !args.nodes.is_empty() {
         report.add_as("stray_nodes", strays, format!("{strays}, which no claim needs"));
     }
-    note(&mut report, &roots, header.as_ref(), Some(&claims));
-    Ok((report, Claimed { roots, nodes, claims }))
+    note(&mut report, header.as_ref().map_or(Anchor::Roots(&roots), Anchor::Header), Some(&claims));
+    Ok((report, Claimed { roots, header, nodes, claims }))
 }
 
 pub(super) fn add_block(report: &mut Report, roots: &Roots, header: Option<&Header>) {
@@ -376,17 +438,27 @@ pub(super) fn add_block(report: &mut Report, roots: &Roots, header: Option<&Head
 }
 
 /// Adds what was shown, for people.
-fn note(report: &mut Report, roots: &Roots, header: Option<&Header>, claims: Option<&[Claim]>) {
+fn note(report: &mut Report, anchor: Anchor<'_>, claims: Option<&[Claim]>) {
     let claims: Option<Vec<_>> = claims.map(|claims| claims.iter().map(|claim| (claim.clone(), None)).collect());
-    let anchor = header.map_or(Anchor::Roots(roots), Anchor::Header);
     report.note(format!("\n{}", Shown { anchor, claims: claims.as_deref() }.to_string().trim_end()));
 }
 
 #[cfg(feature = "local")]
 fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
-    let (mut report, Claimed { roots, nodes, claims }) = check(&args.check)?;
+    if args.anchor == Named::Block && args.check.block.header.is_none() {
+        return Err(Mistake::usage(
+            "--anchor block: the header is missing",
+            "add the header of the block with --header",
+        ));
+    }
+    let (mut report, Claimed { roots, header, nodes, claims }) = check(&args.check)?;
+    let block = mpt::Block { roots: &roots, header: header.as_ref().filter(|_| args.anchor == Named::Block) };
     let find = |hash: &Hash| nodes.get(hash);
-    let witness = Witness::new(&roots, &find, &claims)?;
+    let witness = Witness::new(block, &find, &claims)?;
+    report.add("anchor", if block.header.is_some() { "block" } else { "roots" });
+    if block.header.is_some() && args.batch.is_some() && roots.iter().any(|(tag, _)| *tag != Tag::State) {
+        report.note("update cannot follow with this batch: its receipts, transactions or withdrawals are of this block");
+    }
     // A single proof, if a circuit has room.
     let one = args.batch.is_none() && (!args.dry_run || StateProof::is_possible(&witness));
     let start = Instant::now();
@@ -400,7 +472,7 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     };
     if proof.is_none() && !(one && args.dry_run) {
         let size = Batch::size_for(&witness, PIECE_ELEMENTS, args.cut);
-        let prepared = Prepared::new(&roots, &find, &claims, (size, args.cut), None)?;
+        let prepared = Prepared::new(block, &find, &claims, (size, args.cut), None)?;
         let batch = Batched { nodes: &nodes, prepared, keep: args.batch.as_deref() };
         let outputs = Outputs { out: args.out.as_deref(), claims: args.claims_out.as_deref(), dry_run: args.dry_run };
         return batch.prove(report, &witness, &outputs, terminal);
@@ -532,6 +604,20 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
         );
     }
     let (known, header) = args.block.read()?;
+    // The proof names what the batch's proof names.
+    let named = header.as_ref().filter(|_| batch.header.is_some());
+    if batch.header.is_some() {
+        if header.is_none() {
+            let message = format!("{}: its proof is about a block, and the new header is missing", name(&args.batch));
+            return Err(Mistake::usage(message, "add the header of the new block with --header"));
+        }
+        if batch.roots.iter().any(|(tag, _)| *tag != Tag::State) {
+            bail!(
+                "{}: its proof is about one block, with its receipts, transactions or withdrawals: prove those of the other block",
+                name(&args.batch)
+            );
+        }
+    }
     let state = *root_of(&known, Tag::State)?;
     // Entries of lists keep the roots of their block.
     let moved = |&(tag, root): &(Tag, Hash)| (tag, if tag == Tag::State { state } else { root });
@@ -558,13 +644,14 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let claims: Vec<Claim> = batch.claims.iter().map(|claim| tries.renewed(claim)).collect::<Result<_, _>>()?;
     let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
     let find = |hash: &Hash| nodes.get(hash);
-    let witness = Witness::new(&roots, &find, &claims)?;
+    let block = mpt::Block { roots: &roots, header: named };
+    let witness = Witness::new(block, &find, &claims)?;
     let options = (batch.size, batch.cut);
-    let prepared = match Prepared::new(&roots, &find, &claims, options, Some(&batch)) {
+    let prepared = match Prepared::new(block, &find, &claims, options, Some(&batch)) {
         // Claims that now end at one node need larger pieces, and new proofs.
         Err(PieceError::Crowded { .. }) => {
             let size = Batch::size_for(&witness, PIECE_ELEMENTS, batch.cut);
-            Prepared::new(&roots, &find, &claims, (size, batch.cut), None)?
+            Prepared::new(block, &find, &claims, (size, batch.cut), None)?
         }
         prepared => prepared?,
     };
@@ -587,13 +674,15 @@ fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     // The note says that the claims are true, and only the proof shows that.
     let proof = batch.proof()?;
     let refused = |e: StateProofError| Mistake::refused(format!("{}: {e}", name(&args.batch)), "prove the batch again");
-    proof.verify(&batch.roots, None).map_err(refused)?;
+    let known = Known { roots: Some(&batch.roots), hash: batch.header.as_ref().map(|header| &header.hash) };
+    proof.verify(known, None).map_err(refused)?;
     let mut report = Report::default();
-    add_block(&mut report, &batch.roots, None);
+    add_block(&mut report, &batch.roots, batch.header.as_ref());
     let values = batch.claims.iter().map(claim_value).collect::<Vec<_>>();
     report.add_as("claims", values, batch.claims.len().to_string());
     report.add("canonical_digest", canonical_digest(&batch.claims)?.to_string());
-    note(&mut report, &batch.roots, None, Some(&batch.claims));
+    let anchor = batch.header.as_ref().map_or(Anchor::Roots(&batch.roots), Anchor::Header);
+    note(&mut report, anchor, Some(&batch.claims));
     report.print(terminal.format)
 }
 
@@ -603,7 +692,7 @@ const PROOF_MAX: u64 = 1 << 21;
 
 #[cfg(feature = "local")]
 fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
-    let (known, header) = args.block.read()?;
+    let block = args.block.known()?;
     let bytes = files::read_proof(&args.proof, PROOF_MAX, "take the file that prove has written")?;
     let refused = |e: StateProofError| {
         Mistake::refused(
@@ -618,12 +707,10 @@ fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
     };
     let digest = claims.as_deref().map(canonical_digest).transpose()?;
     let start = Instant::now();
-    let bits = proof.verify(&known, digest).map_err(refused)?;
+    let bits = proof.verify(block.known(), digest).map_err(refused)?;
     let elapsed = start.elapsed().as_secs_f64();
-    let roots =
-        Roots::new(proof.roots.iter().map(|&(tag, root, _)| (tag, root)).collect()).context("roots of a proof")?;
     let mut report = Report::default();
-    add_block(&mut report, &roots, header.as_ref());
+    let roots = block.add(&mut report, &proof)?;
     if let Some(claims) = &claims {
         let values = claims.iter().map(claim_value).collect::<Vec<_>>();
         report.add_as("claims", values, claims.len().to_string());
@@ -631,7 +718,12 @@ fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
     report.add("canonical_digest", proof.digest().to_string());
     report.add_as("seconds", elapsed, format!("{}, circuits included", seconds(elapsed)));
     results::add_soundness(&mut report, bits);
-    note(&mut report, &roots, header.as_ref(), claims.as_deref());
+    let anchor = match (&block.header, &proof.statement, &roots) {
+        (Some(header), ..) => Anchor::Header(header),
+        (None, Statement::Block { hash, .. }, _) => Anchor::Block(hash),
+        (None, Statement::Roots(_), roots) => Anchor::Roots(roots.as_ref().context("roots of a proof")?),
+    };
+    note(&mut report, anchor, claims.as_deref());
     report.print(terminal.format)
 }
 

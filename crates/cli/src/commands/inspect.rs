@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use evergrove::commit::schema::Schema;
 use evergrove::ethereum::input::{TEXT_MAX, read_claims};
-use evergrove::mpt::{Batch, Kind as StateKind, StateProof};
+use evergrove::mpt::{Batch, Kind as StateKind, StateProof, Statement};
 use evergrove::primitives::Digest;
 use evergrove::primitives::hash::blake3::Hasher;
 use evergrove::proof::ethereum::{Hex, canonical_digest};
@@ -186,21 +186,35 @@ fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
                 StateKind::Joins => "join of joins",
             };
             report.add("circuit", circuit);
-            report.add("keccak_blocks", proof.size.blocks);
-            let roots = proof.roots.iter().map(|(tag, root, digest)| {
-                json!({ "of": tag.to_string(), "root": Hex(root).to_string(), "canonical_digest": digest.to_string() })
-            });
-            report.hidden("roots", roots.collect::<Vec<_>>());
+            report.add("keccak_blocks", proof.size.keccak_blocks());
+            report.add("anchor", proof.statement.name());
+            let mut tries = Vec::new();
+            match &proof.statement {
+                Statement::Roots(roots) => {
+                    for (tag, root, digest) in roots {
+                        let root = Hex(root).to_string();
+                        report.note(format!("  {tag} root {root}, claims with digest {digest}"));
+                        tries.push(
+                            json!({ "of": tag.to_string(), "root": root, "canonical_digest": digest.to_string() }),
+                        );
+                    }
+                }
+                Statement::Block { hash, digests } => {
+                    report.add("block_hash", Hex(hash).to_string());
+                    for (tag, digest) in digests {
+                        report.note(format!("  {tag}, claims with digest {digest}"));
+                        tries.push(json!({ "of": tag.to_string(), "canonical_digest": digest.to_string() }));
+                    }
+                }
+            }
+            report.hidden("roots", tries);
             report.add("canonical_digest", proof.digest().to_string());
             add_bytes(report, bytes.len());
-            for (tag, root, digest) in &proof.roots {
-                report.note(format!("  {tag} root {}, claims with digest {digest}", Hex(root)));
-            }
         }
         Kind::StateBatch => {
             let bytes = whole(eth::BATCH_MAX)?;
             let batch = Batch::from_bytes(&bytes).map_err(|e| damaged(&e))?;
-            eth::add_block(report, &batch.roots, None);
+            eth::add_block(report, &batch.roots, batch.header.as_ref());
             report.add("claims", batch.claims.len());
             report.add("canonical_digest", canonical_digest(&batch.claims)?.to_string());
             report.add("nodes", batch.nodes.len());

@@ -168,6 +168,70 @@ fn claims_are_proven_and_verified() {
     assert!(world.fails(1, &verify).contains("it is cut off"));
 }
 
+/// With the header in the proof, the hash of the block is enough for a verifier.
+#[test]
+fn a_proof_that_names_a_block_is_verified_by_its_hash() {
+    let (world, block) = world_with_answers();
+    let hash = block["hash"].as_str().unwrap();
+    let prove = ["eth", "prove", "--proofs", "a.json", "--anchor", "block", "--out", "state.proof"];
+    let of_root = ["--state-root", block["stateRoot"].as_str().unwrap()];
+    assert!(world.fails(2, &[&prove[..], &of_root].concat()).contains("add the header of the block with --header"));
+    let of_hash = ["--block-hash", hash];
+    assert!(world.fails(2, &[&prove[..], &of_hash].concat()).contains("the roots of this block are not known"));
+    let made = world.json(&[&prove[..], &["--header", "header.txt", "--claims-out", "claims.json"]].concat());
+    assert_eq!((&made["anchor"], &made["block_hash"]), (&"block".into(), &block["hash"]));
+    let shown = world.json(&["inspect", "state.proof"]);
+    assert_eq!((&shown["anchor"], &shown["block_hash"]), (&"block".into(), &block["hash"]));
+
+    let verify = ["eth", "verify", "--proof", "state.proof", "--claims", "claims.json"];
+    let report = world.json(&[&verify[..], &of_hash].concat());
+    assert_eq!((&report["canonical_digest"], &report["block_hash"]), (&made["canonical_digest"], &block["hash"]));
+    assert!(report.get("state_root").is_none() && report["bits_unique_decoding"].as_f64().unwrap() >= 100.0);
+    let text = world.run(&[&verify[..], &of_hash].concat()).out;
+    assert!(text.contains(&format!("2 claims are true in the block with hash {hash}\n")), "{text}");
+    assert!(text.contains("that this block is in the canonical chain was not shown"), "{text}");
+    let report = world.json(&[&verify[..], &["--header", "header.txt"]].concat());
+    assert_eq!((&report["state_root"], &report["anchor"]), (&block["stateRoot"], &"block".into()));
+    let e = world.fails(1, &[&verify[..], &of_root].concat());
+    assert!(e.contains(hash) && e.contains("take its header, or name its hash"), "{e}");
+    let other = format!("0x{}", "11".repeat(32));
+    let e = world.fails(1, &[&verify[..], &["--block-hash", &other]].concat());
+    assert!(e.contains(hash) && e.contains("the block that you check it against"), "{e}");
+
+    // A proof about roots does not name the block.
+    let of_roots = ["eth", "prove", "--proofs", "a.json", "--header", "header.txt", "--out", "roots.proof"];
+    assert_eq!(world.json(&of_roots)["anchor"], "roots");
+    let e = world.fails(1, &["eth", "verify", "--proof", "roots.proof", "--block-hash", hash]);
+    assert!(e.contains("the state root, which the proof is about, is not known"), "{e}");
+}
+
+/// A batch about a block, and the next block. The header before the block is made up.
+#[test]
+fn a_batch_that_names_its_block_follows_the_chain() {
+    let (world, block) = world_with_answers();
+    let (_, before) = self::block("pre");
+    world.write("before.json", json!(before).to_string());
+    let text = |name: &str| block[name].as_str().unwrap().to_string();
+    let [root, old] = ["stateRoot", "preStateRoot"].map(|name| text(name)[2..].to_string());
+    world.write("old.txt", text("header").replace(&root, &old));
+    let options = ["--anchor", "block", "--batch", "b.evgb", "--cut", "3", "--out", "a.proof"];
+    let made = world.json(&[&["eth", "prove", "--proofs", "before.json", "--header", "old.txt"], &options[..]].concat());
+    assert!(made["joins"].as_u64().unwrap() > 0, "{made}");
+    let old_hash = made["block_hash"].as_str().unwrap();
+    let verify = |proof: &str, hash: &str| world.json(&["eth", "verify", "--proof", proof, "--block-hash", hash]);
+    assert_eq!(verify("a.proof", old_hash)["canonical_digest"], made["canonical_digest"]);
+    let listed = world.json(&["eth", "claims", "--batch", "b.evgb"]);
+    assert_eq!((&listed["claims"], &listed["block_hash"]), (&made["claims"], &made["block_hash"]));
+
+    let update = ["eth", "update", "--batch", "b.evgb", "--proofs", "a.json", "b.json", "--out", "next.proof"];
+    let e = world.fails(2, &[&update[..], &["--state-root", &text("stateRoot")]].concat());
+    assert!(e.contains("its proof is about a block") && e.contains("--header"), "{e}");
+    let done = world.json(&[&update[..], &["--header", "header.txt"]].concat());
+    assert!(done["new_proofs"].as_u64().unwrap() > 0, "{done}");
+    assert_eq!(verify("next.proof", &text("hash"))["canonical_digest"], done["canonical_digest"]);
+    world.fails(1, &["eth", "verify", "--proof", "next.proof", "--block-hash", old_hash]);
+}
+
 /// A batch before the block, in two or more pieces, and then the block in each form that clients give.
 #[test]
 fn a_batch_follows_the_chain() {

@@ -72,7 +72,9 @@ fn other_files_and_damaged_ones_are_refused() {
     for head in [
         "EVGO",
         "EVGE\u{4}\0",
+        "EVGE\u{5}\0",
         "EVGB\u{3}\0",
+        "EVGB\u{4}\0",
         "EVGR\u{1}\0",
         "EVGK",
         "EVGL",

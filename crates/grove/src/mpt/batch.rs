@@ -6,13 +6,15 @@ use std::collections::{HashMap, HashSet};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::Quadratic;
 use evergrove_verifier::argument::UNIQUE_100;
-use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, Hash, Roots, Tag};
+use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, HEADER_MAX, Hash, Header, Roots, Tag};
 
 use super::list::List;
 use super::plan::Step;
 use super::proof::StateProver;
 use super::witness::digest_under;
-use super::{Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Trie, Witness};
+use super::{
+    Block, Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Statement, Trie, Witness,
+};
 
 /// Claims about one state, and their proofs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Batch {
     pub cut: Option<u8>,
     /// The roots.
     pub roots: Roots,
+    /// The header that has these roots, if the proof is about the block's hash.
+    pub header: Option<Header>,
     /// The claims, in the order of the input.
     pub claims: Vec<Claim>,
     /// The nodes that prove the claims.
@@ -53,24 +57,28 @@ pub struct Prepared<'a> {
     shown_below: Vec<Vec<Edge>>,
     cut: Option<u8>,
     roots: Roots,
+    header: Option<Header>,
     claims: Vec<Claim>,
     nodes: Vec<Vec<u8>>,
 }
 
 impl<'a> Prepared<'a> {
     /// Plans the proofs of claims. Proofs of `earlier` are reused wherever they show the same lists, whatever state
-    /// they are about, if `earlier` has the same size. `size` and `cut` are those of the batch.
+    /// they are about, if `earlier` has the same size. `size` and `cut` are those of the batch; there is room for a
+    /// header exactly if the block has one.
     ///
     /// # Errors
     /// If a node is missing or invalid, a claim is false, or more claims end at one node than a piece has room for.
-    pub fn new<'n>(
-        roots: &Roots,
+    pub fn new<'b, 'n>(
+        block: impl Into<Block<'b>>,
         nodes: &'n dyn Fn(&Hash) -> Option<&'n [u8]>,
         claims: &[Claim],
         (size, cut): (Size, Option<u8>),
         earlier: Option<&'a Batch>,
     ) -> Result<Self, PieceError> {
-        let whole = Witness::new(roots, nodes, claims)?;
+        let block: Block<'_> = block.into();
+        let size = Size { header: block.header.is_some(), ..size };
+        let whole = Witness::new(block, nodes, claims)?;
         let mut seen = HashSet::new();
         let shown = whole.hashes().filter(|hash| seen.insert(*hash)).filter_map(|hash| nodes(&hash));
         let nodes = shown.map(<[u8]>::to_vec).collect();
@@ -94,8 +102,8 @@ impl<'a> Prepared<'a> {
         let plan = Plan::new(&whole, claims, size, cut)?;
         let shown_below = plan.shown_below();
         let (plan, steps, known, kept, shown_below) = of(plan, shown_below);
-        let (claims, roots) = (claims.to_vec(), roots.clone());
-        let all = Self { plan, steps, earlier: known, kept, shown_below, cut, roots, claims, nodes };
+        let (claims, roots, header) = (claims.to_vec(), block.roots.clone(), block.header.cloned());
+        let all = Self { plan, steps, earlier: known, kept, shown_below, cut, roots, header, claims, nodes };
         // Proving above an earlier proof takes three proofs: the piece above what the earlier proof shows, and two
         // joins.
         let Some(earlier) = earlier.filter(|_| all.new_proofs().iter().sum::<usize>() > 3) else { return Ok(all) };
@@ -155,8 +163,10 @@ impl<'a> Prepared<'a> {
         // Earlier proofs from a file are verified. What is below a proof that holds is not checked.
         let new = self.new_steps(|known| prover.verifier().check(known).is_ok());
         if self.steps.iter().zip(&new).any(|((step, ..), new)| *new && matches!(step, Step::Base)) {
-            let all = Self::new(&self.roots, nodes, &self.claims, (self.plan.size, self.cut), None)?;
-            return Self { earlier: self.earlier.clone(), ..all }.prove(prover, nodes, progress);
+            let Self { roots, header, claims, .. } = self;
+            let block = Block { roots, header: header.as_ref() };
+            let all = Prepared::new(block, nodes, claims, (self.plan.size, self.cut), None)?;
+            return Prepared { earlier: self.earlier.clone(), ..all }.prove(prover, nodes, progress);
         }
         let all = new.iter().filter(|new| **new).count();
         let mut made = 0;
@@ -185,9 +195,9 @@ impl<'a> Prepared<'a> {
         let steps = self.steps.iter().zip(proofs).filter(|((step, ..), _)| !matches!(step, Step::Base));
         let proofs = self.kept.iter().map(|&kept| kept.clone()).chain(steps.filter_map(|(_, proof)| proof)).collect();
         let shown_below = self.shown_below.clone();
-        let (cut, roots) = (self.cut, self.roots.clone());
+        let (cut, roots, header) = (self.cut, self.roots.clone(), self.header.clone());
         let (claims, nodes) = (self.claims.clone(), self.nodes.clone());
-        Ok(Batch { size: self.plan.size, cut, roots, claims, nodes, shown_below, proofs })
+        Ok(Batch { size: self.plan.size, cut, roots, header, claims, nodes, shown_below, proofs })
     }
     /// Builds the circuits for this batch.
     ///
@@ -207,8 +217,10 @@ fn made_or_kept(proofs: &[Option<NodeProof>], of: [usize; 2]) -> [&NodeProof; 2]
 /// The most edges at a cut that a piece has room for.
 const CUT_EDGES: usize = 320;
 
-/// The magic bytes and the version of a file.
+/// The magic bytes and the version of a file without a header.
 const MAGIC: &[u8; 6] = b"EVGB\x03\0";
+/// The magic bytes and the version of a file with one.
+const MAGIC_OF_BLOCK: &[u8; 6] = b"EVGB\x04\0";
 /// The most nodes of an input. Each node is in one piece, and each piece but the last has a join.
 const NODES_MAX: usize = 1 << 20;
 /// Encodes that no depth is cut.
@@ -231,10 +243,11 @@ impl Batch {
         // one or two nodes more.
         let least = [24, 6 + cut[0], 4, 2, 1, edges[0], edges[1], 0, 0];
         let least = core::array::from_fn(|i| least[i].max(crowd[i] + usize::from(i == 3)));
-        let elements = elements.max(Size::from_counts(least).elements() + elements / 2);
-        let room = elements.saturating_sub(Size::from_counts(least).elements()) as f64;
+        let size = |counts| Size { header: of.header, ..Size::from_counts(counts) };
+        let elements = elements.max(size(least).elements() + elements / 2);
+        let room = elements.saturating_sub(size(least).elements()) as f64;
         let part = (room / of.elements().max(1) as f64).min(1.0);
-        Size::from_counts(core::array::from_fn(|i| match i {
+        size(core::array::from_fn(|i| match i {
             3 | 4 => least[i].max((counts[i] as f64 * part).ceil() as usize + if i == 3 { 2 } else { 1 }),
             5 | 6 => least[i],
             _ => least[i] + (counts[i] as f64 * part).ceil() as usize,
@@ -260,17 +273,22 @@ impl Batch {
         for &(tag, root) in self.roots.iter() {
             roots.push((tag, root, digest_under(tag, &self.claims)?));
         }
-        Ok(StateProof { size: self.size, kind: last.kind, roots, proof: last.bytes.clone() })
+        let statement = Statement::new(roots, self.header.as_ref());
+        Ok(StateProof { size: self.size, kind: last.kind, statement, proof: last.bytes.clone() })
     }
     /// The batch as bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = if self.header.is_some() { MAGIC_OF_BLOCK } else { MAGIC }.to_vec();
         bytes.extend(self.size.to_bytes());
         bytes.push(self.cut.unwrap_or(NO_CUT));
         bytes.push(self.roots.iter().count() as u8);
         for (tag, root) in self.roots.iter() {
             bytes.push(*tag as u8);
             bytes.extend(root);
+        }
+        if let Some(header) = &self.header {
+            bytes.extend((header.bytes.len() as u32).to_le_bytes());
+            bytes.extend(&header.bytes);
         }
         bytes.extend((self.claims.len() as u32).to_le_bytes());
         for claim in &self.claims {
@@ -337,9 +355,11 @@ impl Batch {
         if bytes.starts_with(b"EVGB\x01\0") || bytes.starts_with(b"EVGB\x02\0") {
             return Err(format("it has version 1 or 2, of before proofs had several roots: prove again"));
         }
-        let mut rest = bytes.strip_prefix(MAGIC).ok_or(format("it does not begin as a batch does"))?;
+        let of_block = bytes.starts_with(MAGIC_OF_BLOCK);
+        let magic = if of_block { MAGIC_OF_BLOCK } else { MAGIC };
+        let mut rest = bytes.strip_prefix(magic).ok_or(format("it does not begin as a batch does"))?;
         let rest = &mut rest;
-        let size = Size::from_bytes(take(rest)?).ok_or(format("no circuit has this size"))?;
+        let size = Size::from_bytes(take(rest)?, of_block).ok_or(format("no circuit has this size"))?;
         let [cut] = *take(rest)?;
         let cut = (cut != NO_CUT).then_some(cut);
         let tag_of =
@@ -351,6 +371,16 @@ impl Batch {
             roots.push((tag_of(tag)?, *take(rest)?));
         }
         let roots = Roots::new(roots).ok_or(format("the tags of its roots do not increase"))?;
+        let mut header = None;
+        if of_block {
+            let bytes = part(rest)?;
+            let found = (bytes.len() <= HEADER_MAX).then(|| Header::parse(bytes).ok()).flatten();
+            let found = found.ok_or(format("its header is not one"))?;
+            if roots.iter().any(|(tag, root)| found.roots.get(*tag) != Some(root)) {
+                return Err(format("its header has other roots"));
+            }
+            header = Some(found);
+        }
         let mut claims = Vec::new();
         for _ in 0..count(rest, CLAIMS_MAX)? {
             let [kind] = *take(rest)?;
@@ -414,7 +444,7 @@ impl Batch {
         if !rest.is_empty() {
             return Err(format("it has bytes behind its end"));
         }
-        Ok(Self { size, cut, roots, claims, nodes, shown_below, proofs })
+        Ok(Self { size, cut, roots, header, claims, nodes, shown_below, proofs })
     }
 }
 

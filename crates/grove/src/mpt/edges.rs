@@ -88,9 +88,13 @@ impl Edge {
     }
     /// The digest of the list of this edge alone.
     pub fn list(&self) -> Digest {
+        Self::list_of(&self.elements())
+    }
+    /// The digest of the list of an edge with these elements.
+    pub(super) fn list_of(elements: &[Goldilocks; EDGE_ELEMENTS]) -> Digest {
         let mut state = [ZERO; WORD];
         state[0] = Goldilocks::new(u32::from_be_bytes(*EDGE_TAG).into());
-        for step in self.elements().as_chunks::<WORD>().0.as_chunks::<2>().0 {
+        for step in elements.as_chunks::<WORD>().0.as_chunks::<2>().0 {
             state = poseidon::digest(poseidon::join(*step, state));
         }
         Digest(state)

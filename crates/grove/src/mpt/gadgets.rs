@@ -378,6 +378,14 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
         Message { start, end }
     }
+    /// A message, chosen by the prover, with this digest where the bit is 1.
+    pub(super) fn message_of(&mut self, digest: [Word; 2], bit: Bool) -> Message {
+        let (start, end) = (self.b.any(), self.b.any());
+        for (offers, word) in self.spaces.message.into_iter().zip(digest) {
+            self.b.look_up(offers, start, end, word, bit);
+        }
+        Message { start, end }
+    }
     /// Demands, where the bit is 1, that a message end before an address: Keccak's padding fills the bytes from this
     /// address to the end of the last block.
     pub(super) fn ends(&mut self, message: Message, address: Base, bit: Bool) {

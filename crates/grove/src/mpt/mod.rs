@@ -8,6 +8,7 @@ mod claims;
 mod edges;
 mod entries;
 mod gadgets;
+mod header;
 mod list;
 mod node;
 mod plan;
@@ -23,6 +24,7 @@ use evergrove_verifier::argument::Parameters;
 use evergrove_verifier::tables::WORD;
 
 use gadgets::{Gadgets, LANES};
+use header::HEADER_BLOCKS;
 
 use crate::circuit::{NODE_TAG, free};
 
@@ -31,9 +33,9 @@ pub use edges::{Edge, Trie};
 pub(crate) use gadgets::same_word;
 pub use list::Sublist;
 pub use plan::{Plan, Planned};
-pub use proof::{Join, Kind, NodeProof, StateProof, StateProofError, StateProver, StateVerifier};
+pub use proof::{Join, Kind, Known, NodeProof, StateProof, StateProofError, StateProver, StateVerifier, Statement};
 pub(crate) use witness::merge;
-pub use witness::{PieceError, Witness};
+pub use witness::{Block, PieceError, Witness};
 
 /// Elements of an address.
 const ADDRESS: usize = 5;
@@ -65,6 +67,8 @@ pub struct Size {
     pub entries: usize,
     /// Steps of the leaf digests of entries. A step takes 32 bytes of a value, the first step of a value 16.
     pub steps: usize,
+    /// True with room for the header of a block.
+    pub header: bool,
 }
 
 /// The number of counts in a [`Size`].
@@ -87,9 +91,13 @@ impl Size {
     fn first_entry(&self) -> usize {
         self.first_slot() + self.slots
     }
+    /// Blocks of messages: those of nodes, then those of a header.
+    fn messages(&self) -> usize {
+        self.blocks.saturating_add(if self.header { HEADER_BLOCKS } else { 0 })
+    }
     /// Keccak permutations: one per block, and one per hashed key.
     pub fn keccak_blocks(&self) -> usize {
-        self.blocks.saturating_add(self.accounts).saturating_add(self.slots)
+        self.messages().saturating_add(self.accounts).saturating_add(self.slots)
     }
     /// The most claims.
     fn claims(&self) -> usize {
@@ -117,11 +125,14 @@ pub fn piece<K: Extension>(b: &mut Builder<K>, size: Size) -> (Word, Vec<Word>) 
     let [key, _] = free(b);
     let [claims, roots, opens] = [(); 3].map(|()| b.set());
     let mut g = Gadgets::new(b);
-    g.messages(size.blocks);
+    g.messages(size.messages());
     let yes = g.yes;
     for i in 0..size.roots {
         let active = if i == 0 { yes } else { g.b.bit() };
         g.root(i as u64, active, claims, roots);
+    }
+    if size.header {
+        g.block(roots);
     }
     for i in 0..size.branches {
         g.branch((size.roots + i) as u64);

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use evergrove_primitives::Digest;
 use evergrove_verifier::ethereum::{Address, Claim, Hash, canonical_digest};
 
+use super::header::HeaderSlot;
 use super::list::{List, Sublist, balanced};
 use super::witness::{Child, Number, Witness};
 use super::{COUNTS, Edge, Join, Kind, PieceError, Size, Trie};
@@ -15,6 +16,8 @@ use super::{COUNTS, Edge, Join, Kind, PieceError, Size, Trie};
 pub struct Planned {
     /// The roots: edges at which the piece begins.
     pub roots: Vec<Edge>,
+    /// The header of the block that has the roots, if the piece shows the block in their place.
+    pub(super) header: Option<HeaderSlot>,
     /// For each root, the key of the first claim below it.
     pub(super) firsts: Vec<Vec<u8>>,
     /// The claims of the piece itself, with their places in the input.
@@ -28,13 +31,14 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// The list of edges that the piece shows.
+    /// The list of the edges at its roots, which a piece without a header shows.
     pub(super) fn shown(&self) -> List {
         List::of_edges(&self.roots)
     }
     /// The digests of the list that the piece shows, and of the list that it leaves open.
     pub(super) fn lists(&self) -> [Digest; 2] {
-        [self.shown().digest, self.open.as_ref().map_or(Digest::ZERO, |open| open.digest)]
+        let shown = self.header.as_ref().map_or_else(|| self.shown().digest, |header| header.list().0);
+        [shown, self.open.as_ref().map_or(Digest::ZERO, |open| open.digest)]
     }
 }
 
@@ -364,6 +368,7 @@ impl Plan {
             }
             let piece = Planned {
                 roots: tops.iter().map(|(edge, _)| edge.clone()).collect(),
+                header: whole.header.clone(),
                 firsts: tops.iter().map(|(_, first)| first.clone()).collect(),
                 claims: own[top].iter().map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
                 below: Vec::new(),
@@ -383,6 +388,7 @@ impl Plan {
             let (roots, firsts) = edges_of(members).into_iter().unzip();
             plan.pieces.push(Planned {
                 roots,
+                header: whole.header.clone().filter(|_| members == [top]),
                 firsts,
                 claims: claims.map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
                 below,

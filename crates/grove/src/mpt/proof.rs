@@ -9,11 +9,12 @@ use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::argument::soundness::bits;
 use evergrove_verifier::argument::{Claim, Parameters, Reduced, Round, UNIQUE_100};
-use evergrove_verifier::ethereum::{Arity, Hash, Roots, Tag, canonical_digest_of};
+use evergrove_verifier::ethereum::{Arity, Hash, Header, Hex, Roots, Tag, canonical_digest_of};
 use evergrove_verifier::key::{MAX_ELEMENTS, Public, VerifyError};
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::tables::{Table, WORD};
 
+use super::header::{HEADER_BLOCKS, block_list};
 use super::list::{List, Sublist, list_of};
 use super::{COUNTS, Edge, PieceError, Size, Trie, Witness, join_of_joins, join_of_pieces, modes, piece};
 use crate::engine::{decode, encode};
@@ -374,22 +375,94 @@ fn list_of_roots(roots: &[(Tag, Hash, Digest)]) -> Digest {
     List::of_edges(&edges).digest
 }
 
-/// d of all claims, from d of the claims about each root: keys begin with the tag.
-fn digest_of(roots: &[(Tag, Hash, Digest)]) -> Digest {
-    let tags: Vec<[u8; 1]> = roots.iter().map(|(tag, ..)| [*tag as u8]).collect();
-    let leaves: Vec<(&[u8], Digest)> = tags.iter().zip(roots).map(|(tag, root)| (&tag[..], root.2)).collect();
-    canonical_digest_of(Arity::Binary, &leaves)
+/// The public values of a proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// The roots, in the order of their tags, each with d of the claims about it.
+    Roots(Vec<(Tag, Hash, Digest)>),
+    /// A block whose header has the roots.
+    Block {
+        /// The block's hash.
+        hash: Hash,
+        /// d of the claims about each root, in the order of the tags.
+        digests: Vec<(Tag, Digest)>,
+    },
 }
 
-/// A proof of claims about tries with these roots, as in a file. `docs/formats.md` specifies the bytes.
+impl Statement {
+    /// The statement about these roots, or about the block with this header.
+    pub(super) fn new(roots: Vec<(Tag, Hash, Digest)>, header: Option<&Header>) -> Self {
+        let Some(header) = header else { return Self::Roots(roots) };
+        Self::Block { hash: header.hash, digests: roots.iter().map(|&(tag, _, digest)| (tag, digest)).collect() }
+    }
+    /// What it names: `roots` or `block`.
+    pub fn name(&self) -> &'static str {
+        if matches!(self, Self::Roots(_)) { "roots" } else { "block" }
+    }
+    /// d of the claims about each root, in the order of the tags.
+    pub fn digests(&self) -> Vec<(Tag, Digest)> {
+        match self {
+            Self::Roots(roots) => roots.iter().map(|&(tag, _, digest)| (tag, digest)).collect(),
+            Self::Block { digests, .. } => digests.clone(),
+        }
+    }
+    /// d of all claims: keys begin with the tag.
+    pub fn digest(&self) -> Digest {
+        let digests = self.digests();
+        let tags: Vec<[u8; 1]> = digests.iter().map(|(tag, _)| [*tag as u8]).collect();
+        let leaves: Vec<(&[u8], Digest)> = tags.iter().zip(digests).map(|(tag, (_, d))| (&tag[..], d)).collect();
+        canonical_digest_of(Arity::Binary, &leaves)
+    }
+    /// The digest of the list that its proof shows.
+    fn list(&self) -> Digest {
+        match self {
+            Self::Roots(roots) => list_of_roots(roots),
+            Self::Block { hash, digests } => block_list(hash, digests).0,
+        }
+    }
+    /// True with at least one root, and rising tags.
+    fn is_ordered(&self) -> bool {
+        let digests = self.digests();
+        !digests.is_empty() && digests.is_sorted_by(|a, b| a.0 < b.0)
+    }
+}
+
+/// What a verifier knows of a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// Roots.
+    pub roots: Option<&'a Roots>,
+    /// The block's hash.
+    pub hash: Option<&'a Hash>,
+}
+
+impl<'a> From<&'a Roots> for Known<'a> {
+    fn from(roots: &'a Roots) -> Self {
+        Self { roots: Some(roots), hash: None }
+    }
+}
+
+impl<'a> From<&'a Hash> for Known<'a> {
+    fn from(hash: &'a Hash) -> Self {
+        Self { roots: None, hash: Some(hash) }
+    }
+}
+
+impl<'a> From<&'a Header> for Known<'a> {
+    fn from(header: &'a Header) -> Self {
+        Self { roots: Some(&header.roots), hash: Some(&header.hash) }
+    }
+}
+
+/// A proof of claims about a block, as in a file. `docs/formats.md` specifies the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateProof {
-    /// The size of the circuit of pieces.
+    /// The size of the circuit of pieces. It has room for a header exactly if the statement is about a block's hash.
     pub size: Size,
     /// The kind of the proof.
     pub kind: Kind,
-    /// The roots, in the order of their tags, each with d of the claims about it.
-    pub roots: Vec<(Tag, Hash, Digest)>,
+    /// The statement.
+    pub statement: Statement,
     /// The proof.
     pub proof: Vec<u8>,
 }
@@ -406,6 +479,12 @@ pub enum StateProofError {
     /// The proof is about a root that the verifier does not have.
     #[error("the {0} root, which the proof is about, is not known: take the header of the block, or name the root")]
     Unknown(Tag),
+    /// The proof is about another block.
+    #[error("the proof is about the block with hash {}: make one for the block that you check it against", Hex(&.0[..]))]
+    Block(Box<Hash>),
+    /// The proof is about a block, and the verifier has roots only.
+    #[error("the proof is about the block with hash {}, and not about roots: take its header, or name its hash", Hex(&.0[..]))]
+    UnknownBlock(Box<Hash>),
     /// The proof is about other claims.
     #[error("the proof is about other claims than these: their canonical digest is {expected}, the proof's is {found}")]
     Claims {
@@ -419,8 +498,10 @@ pub enum StateProofError {
     Refused(String),
 }
 
-/// The magic bytes and the version of a file.
+/// The magic bytes and the version of a proof about roots.
 const MAGIC: &[u8; 6] = b"EVGE\x04\0";
+/// The magic bytes and the version of a proof about a block.
+const MAGIC_OF_BLOCK: &[u8; 6] = b"EVGE\x05\0";
 /// The approximate number of elements of the largest circuit.
 const ELEMENTS: u64 = 1 << 25;
 
@@ -429,34 +510,37 @@ impl Size {
     pub(super) const BYTES: usize = COUNTS * 4;
     /// The approximate number of elements of the rows for one of each count.
     const WEIGHTS: [u64; COUNTS] = [26_200, 6_000, 14_000, 34_000, 34_000, 4_000, 12_000, 9_000, 450];
+    /// The approximate number of elements for a header.
+    const HEADER: u64 = HEADER_BLOCKS as u64 * Self::WEIGHTS[0] + 15_000;
 
     pub(super) fn counts(&self) -> [usize; COUNTS] {
-        let Self { blocks, branches, paths, accounts, slots, roots, opens, entries, steps } = *self;
+        let Self { blocks, branches, paths, accounts, slots, roots, opens, entries, steps, header: _ } = *self;
         [blocks, branches, paths, accounts, slots, roots, opens, entries, steps]
     }
     pub(super) fn from_counts(counts: [usize; COUNTS]) -> Self {
         let [blocks, branches, paths, accounts, slots, roots, opens, entries, steps] = counts;
-        Self { blocks, branches, paths, accounts, slots, roots, opens, entries, steps }
+        Self { blocks, branches, paths, accounts, slots, roots, opens, entries, steps, header: false }
     }
     /// The approximate number of elements that a circuit commits to.
     pub fn elements(&self) -> u64 {
         let counts = self.counts();
         let product = |(&count, weight): (&usize, u64)| (count as u64).saturating_mul(weight);
-        counts.iter().zip(Self::WEIGHTS).map(product).fold(0, u64::saturating_add)
+        let header = if self.header { Self::HEADER } else { 0 };
+        counts.iter().zip(Self::WEIGHTS).map(product).fold(header, u64::saturating_add)
     }
     /// True if circuits of this size can be built: with at least one block, claim and root, and not too large.
     pub fn is_possible(&self) -> bool {
         // The order avoids overflow: the first comparison bounds the counts.
         self.elements() <= ELEMENTS && self.claims() > 0 && self.blocks > 0 && self.roots > 0
     }
-    /// Nine numbers of four bytes each, the least significant byte first.
+    /// The counts: nine numbers of four bytes each, the least significant byte first.
     pub(super) fn to_bytes(self) -> impl Iterator<Item = u8> {
         self.counts().into_iter().flat_map(|count| (count as u32).to_le_bytes())
     }
     /// Decodes a size; `None` if circuits of this size cannot be built.
-    pub(super) fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+    pub(super) fn from_bytes(bytes: &[u8; Self::BYTES], header: bool) -> Option<Self> {
         let mut counts = bytes.as_chunks::<4>().0.iter().map(|count| u32::from_le_bytes(*count) as usize);
-        let size = Self::from_counts(core::array::from_fn(|_| counts.next().expect("as many")));
+        let size = Self { header, ..Self::from_counts(core::array::from_fn(|_| counts.next().expect("as many"))) };
         size.is_possible().then_some(size)
     }
 }
@@ -479,27 +563,41 @@ impl StateProof {
         let tags = Tag::ALL.into_iter();
         let edge = |tag| witness.root_edges().iter().find(|edge| edge.trie == Trie::of(tag));
         let roots = tags.filter_map(|tag| edge(tag).map(|edge| (tag, edge.hash, edge.digest))).collect();
-        Ok(Self { size, kind: proof.kind, roots, proof: proof.bytes })
+        let statement = Statement::new(roots, witness.header.as_ref().map(|slot| &slot.header));
+        Ok(Self { size, kind: proof.kind, statement, proof: proof.bytes })
     }
     /// d of the claims.
     pub fn digest(&self) -> Digest {
-        digest_of(&self.roots)
+        self.statement.digest()
     }
     /// d of the claims about the root of this tag; `None` if the proof is not about such a root.
     pub fn digest_under(&self, tag: Tag) -> Option<Digest> {
-        self.roots.iter().find(|root| root.0 == tag).map(|root| root.2)
+        self.statement.digests().into_iter().find(|of| of.0 == tag).map(|of| of.1)
     }
     /// The proof as bytes of a file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Self { size, kind, roots, proof } = self;
-        let mut bytes = MAGIC.to_vec();
+        let Self { size, kind, statement, proof } = self;
+        let magic = if matches!(statement, Statement::Roots(_)) { MAGIC } else { MAGIC_OF_BLOCK };
+        let mut bytes = magic.to_vec();
         bytes.extend(size.to_bytes());
         bytes.push(kind.to_byte());
-        bytes.push(roots.len() as u8);
-        for (tag, root, digest) in roots {
-            bytes.push(*tag as u8);
-            bytes.extend_from_slice(root);
-            bytes.extend(digest.to_bytes());
+        match statement {
+            Statement::Roots(roots) => {
+                bytes.push(roots.len() as u8);
+                for (tag, root, digest) in roots {
+                    bytes.push(*tag as u8);
+                    bytes.extend_from_slice(root);
+                    bytes.extend(digest.to_bytes());
+                }
+            }
+            Statement::Block { hash, digests } => {
+                bytes.extend_from_slice(hash);
+                bytes.push(digests.len() as u8);
+                for (tag, digest) in digests {
+                    bytes.push(*tag as u8);
+                    bytes.extend(digest.to_bytes());
+                }
+            }
         }
         bytes.extend_from_slice(proof);
         bytes
@@ -513,12 +611,20 @@ impl StateProof {
         if matches!(bytes, [b'E', b'V', b'G', b'E', 1..=3, 0, ..]) {
             return Err(format("it has version 1, 2 or 3, of before proofs had several roots: prove again"));
         }
-        let rest = bytes.strip_prefix(MAGIC).ok_or(format("it does not begin with the magic bytes"))?;
+        let of_block = bytes.starts_with(MAGIC_OF_BLOCK);
+        let magic = if of_block { MAGIC_OF_BLOCK } else { MAGIC };
+        let rest = bytes.strip_prefix(magic).ok_or(format("it does not begin with the magic bytes"))?;
         let cut = || format("it is cut off");
         let (size, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-        let size = Size::from_bytes(size).ok_or(format("no circuit has this size"))?;
-        let (&kind, rest) = rest.split_first().ok_or_else(cut)?;
+        let size = Size::from_bytes(size, of_block).ok_or(format("no circuit has this size"))?;
+        let (&kind, mut rest) = rest.split_first().ok_or_else(cut)?;
         let kind = Kind::from_byte(kind).ok_or(format("no circuit is named so"))?;
+        let mut hash = || -> Result<Hash, StateProofError> {
+            let (hash, behind) = rest.split_first_chunk().ok_or_else(cut)?;
+            rest = behind;
+            Ok(*hash)
+        };
+        let block = if of_block { Some(hash()?) } else { None };
         let (&count, mut rest) = rest.split_first().ok_or_else(cut)?;
         let mut roots: Vec<(Tag, Hash, Digest)> = Vec::new();
         for _ in 0..count {
@@ -526,7 +632,8 @@ impl StateProof {
             let known = Tag::ALL.into_iter().find(|own| *own as u8 == tag);
             let rises = |tag: &Tag| roots.last().is_none_or(|&(last, ..)| last < *tag);
             let tag = known.filter(rises).ok_or(format("the tags of its roots do not increase"))?;
-            let (root, behind) = behind.split_first_chunk::<32>().ok_or_else(cut)?;
+            let (root, behind) =
+                if of_block { (&[0; 32], behind) } else { behind.split_first_chunk::<32>().ok_or_else(cut)? };
             let (digest, behind) = behind.split_first_chunk().ok_or_else(cut)?;
             let digest = Digest::from_bytes(digest).map_err(|_| format("an element is not below p"))?;
             roots.push((tag, *root, digest));
@@ -535,26 +642,46 @@ impl StateProof {
         if roots.is_empty() {
             return Err(format("it has no root"));
         }
-        Ok(Self { size, kind, roots, proof: rest.to_vec() })
+        let statement = match block {
+            None => Statement::Roots(roots),
+            Some(hash) => {
+                Statement::Block { hash, digests: roots.into_iter().map(|(tag, _, digest)| (tag, digest)).collect() }
+            }
+        };
+        Ok(Self { size, kind, statement, proof: rest.to_vec() })
     }
-    /// Verifies the proof against known roots, and against d of the claims if `digest` is given. The proof may be about
-    /// some of the roots only. Builds the circuits, which takes some tenths of a second, or seconds for joined proofs.
+    /// Verifies the proof against the known roots, or the known hash of a block, and against d of the claims if `digest`
+    /// is given. The proof may be about some of the roots only. Builds the circuits, which takes some tenths of a second, or seconds for joined proofs.
     ///
     /// # Errors
     /// The reason for a refusal.
-    pub fn verify(&self, roots: &Roots, digest: Option<Digest>) -> Result<SoundnessBits, StateProofError> {
-        if !self.roots.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err(StateProofError::Format("the tags of its roots do not increase"));
+    pub fn verify<'a>(
+        &self,
+        known: impl Into<Known<'a>>,
+        digest: Option<Digest>,
+    ) -> Result<SoundnessBits, StateProofError> {
+        let known = known.into();
+        if !self.statement.is_ordered() {
+            return Err(StateProofError::Format("it has no root, or the tags of its roots do not increase"));
         }
-        for (tag, root, _) in &self.roots {
-            match roots.get(*tag) {
-                None => return Err(StateProofError::Unknown(*tag)),
-                Some(known) if known != root => return Err(StateProofError::Root(*tag)),
-                Some(_) => {}
+        match &self.statement {
+            Statement::Roots(roots) => {
+                for (tag, root, _) in roots {
+                    match known.roots.and_then(|roots| roots.get(*tag)) {
+                        None => return Err(StateProofError::Unknown(*tag)),
+                        Some(known) if known != root => return Err(StateProofError::Root(*tag)),
+                        Some(_) => {}
+                    }
+                }
             }
+            Statement::Block { hash, .. } => match known.hash {
+                None => return Err(StateProofError::UnknownBlock(Box::new(*hash))),
+                Some(known) if known != hash => return Err(StateProofError::Block(Box::new(*hash))),
+                Some(_) => {}
+            },
         }
-        if self.roots.is_empty() {
-            return Err(StateProofError::Format("it has no root"));
+        if self.size.header != matches!(self.statement, Statement::Block { .. }) {
+            return Err(StateProofError::Format("its circuit is for another kind of statement"));
         }
         let found = self.digest();
         if let Some(expected) = digest.filter(|expected| *expected != found) {
@@ -564,7 +691,9 @@ impl StateProof {
         let joined = self.kind != Kind::Piece;
         let verifier = possible.then(|| StateVerifier::<Quadratic>::new(&UNIQUE_100, self.size, joined)).flatten();
         let verifier = verifier.ok_or(StateProofError::Format("no circuit has this size"))?;
-        verifier.verify(self.kind, &self.proof, &self.roots).map_err(StateProofError::Refused)?;
+        let lists = [self.statement.list(), Digest::ZERO];
+        let proof = NodeProof { kind: self.kind, lists, bytes: self.proof.clone() };
+        verifier.check(&proof).map_err(StateProofError::Refused)?;
         Ok(verifier.bits())
     }
 }

@@ -9,7 +9,9 @@ use std::ops::Range;
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::rlp::{self, RlpError};
-use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, Hash, Roots, Tag, Word, canonical_digest};
+use evergrove_verifier::ethereum::{
+    Account, Address, Claim, ClaimsError, Hash, Header, Roots, Tag, Word, canonical_digest,
+};
 use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::node_digest;
 
@@ -20,6 +22,7 @@ use super::claims::{ENTRIES, LANE_ZEROS, NO_ENTRIES, NO_TRIE};
 use super::edges::Trie;
 use super::entries::{INDICES, steps_of};
 use super::gadgets::{LANES, ONE, ZERO, lane};
+use super::header::HeaderSlot;
 use super::list::List;
 use super::plan::Planned;
 use super::{COUNTS, Edge, Size};
@@ -38,6 +41,14 @@ pub enum PieceError {
         /// The trie.
         trie: Tag,
     },
+    /// A header has another root.
+    #[error("the {0} root is not that of the header: take header and root of one block")]
+    Header(Tag),
+    /// Claims about withdrawals in a block whose header circuits cannot read.
+    #[error(
+        "the header has a field of more than 55 bytes before the root of withdrawals: prove claims about withdrawals by roots"
+    )]
+    LongField,
     /// No claim is about this root.
     #[error("no claim is about the {0} root: leave it out")]
     Idle(Tag),
@@ -262,6 +273,22 @@ struct OpenSlot {
     edge: Edge,
 }
 
+/// A block as a prover knows it: roots, each with claims, and the header that has them if the proof is to name the
+/// block's hash in the place of the roots.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// The roots.
+    pub roots: &'a Roots,
+    /// The header.
+    pub header: Option<&'a Header>,
+}
+
+impl<'a> From<&'a Roots> for Block<'a> {
+    fn from(roots: &'a Roots) -> Self {
+        Self { roots, header: None }
+    }
+}
+
 /// Nodes and claims, and the contents of each slot of a circuit.
 #[derive(Clone, Debug)]
 pub struct Witness {
@@ -271,6 +298,7 @@ pub struct Witness {
     stream: Vec<u8>,
     goes_on: Vec<bool>,
     roots: Vec<Edge>,
+    pub(super) header: Option<HeaderSlot>,
     pub(super) branches: Vec<Node>,
     pub(super) paths: Vec<Node>,
     pub(super) accounts: Vec<AccountSlot>,
@@ -284,23 +312,25 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// Collects the nodes on the paths of claims about tries with these roots, as a piece that leaves no edge open.
+    /// Collects the nodes on the paths of claims about tries of a block, as a piece that leaves no edge open.
     ///
     /// # Errors
-    /// If a root or a node is missing or invalid, a claim is false, or a root has no claim.
-    pub fn new<'a>(
-        roots: &Roots,
+    /// If a root or a node is missing or invalid, a claim is false, a root has no claim, or the header has another root.
+    pub fn new<'b, 'a>(
+        block: impl Into<Block<'b>>,
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
         claims: &[Claim],
     ) -> Result<Self, PieceError> {
+        let Block { roots, header } = block.into();
         canonical_digest(claims)?;
         let edges = roots.iter().map(|&(tag, root)| {
             let digest = digest_under(tag, claims).map_err(|_| PieceError::Idle(tag))?;
             Ok(Edge::of_root(tag, root, digest))
         });
-        let roots = edges.collect::<Result<_, PieceError>>()?;
+        let roots = edges.collect::<Result<Vec<Edge>, PieceError>>()?;
+        let header = header.map(|header| HeaderSlot::new(header, &roots)).transpose()?;
         let all = claims.iter().enumerate().map(|(i, claim)| (i, claim.clone())).collect();
-        Self::of_piece(&Planned { roots, claims: all, ..Planned::default() }, nodes)
+        Self::of_piece(&Planned { roots, header, claims: all, ..Planned::default() }, nodes)
     }
 
     /// Collects the nodes of a piece.
@@ -450,7 +480,8 @@ impl Witness {
             digests.push(merge(leaves, &mut pairs));
             merges.extend(pairs.into_iter().map(|pair| (root, pair)));
         }
-        let pairs = [piece.shown().pairs(), piece.open.as_ref().map(List::pairs).unwrap_or_default()];
+        let shown = piece.header.as_ref().map_or_else(|| piece.shown().pairs(), |header| header.list().1);
+        let pairs = [shown, piece.open.as_ref().map(List::pairs).unwrap_or_default()];
         let lists = piece.lists();
         let Walks { stream, goes_on, branches, paths, .. } = walks;
         let roots = roots.clone();
@@ -460,6 +491,7 @@ impl Witness {
             stream,
             goes_on,
             roots,
+            header: piece.header.clone(),
             branches,
             paths,
             accounts,
@@ -560,6 +592,7 @@ impl Witness {
             opens: self.opens.len(),
             entries: self.entries.len(),
             steps: self.entries.iter().map(EntrySlot::steps).sum(),
+            header: self.header.is_some(),
         }
     }
     /// The free data of [`piece`](super::piece) in a circuit of this size, for this key.
@@ -578,6 +611,7 @@ impl Witness {
             ("open edges", needed.opens, size.opens),
             ("entries", needed.entries, size.entries),
             ("steps of values", needed.steps, size.steps),
+            ("headers", needed.header.into(), size.header.into()),
         ] {
             if needed > room {
                 return Err(PieceError::Room { what, needed, room });
@@ -588,9 +622,18 @@ impl Witness {
         data.words([key, [ZERO; WORD]]);
         // Rows of sixteen bytes, then the bits that continue a message in the next block.
         let mut stream = self.stream.clone();
-        stream.resize((size.blocks * RATE_BYTES).next_multiple_of(16) + 16, 0);
+        let mut goes_on = self.goes_on.clone();
+        goes_on.resize(size.blocks, false);
+        stream.resize(size.blocks * RATE_BYTES, 0);
+        if let Some(slot) = &self.header {
+            let message = padded(&slot.header.bytes);
+            goes_on.extend((0..message.len() / RATE_BYTES).map(|block| block > 0));
+            stream.extend(message);
+        }
+        goes_on.resize(size.messages(), false);
+        stream.resize((size.messages() * RATE_BYTES).next_multiple_of(16) + 16, 0);
         data.free.extend(halves(&stream));
-        data.bits((1..size.blocks).map(|i| self.goes_on.get(i).copied().unwrap_or(false)));
+        data.bits(goes_on.into_iter().skip(1));
         let account = |trie: Trie<Address>| {
             let own = |slot: &AccountSlot| Some(slot.address) == trie.account();
             self.accounts.iter().position(own).map(|i| (i, self.accounts[i].root))
@@ -598,6 +641,9 @@ impl Witness {
         for i in 0..size.roots {
             let root = self.roots.get(i);
             data.root(i, root, root.and_then(|root| account(root.trie)));
+        }
+        if size.header {
+            data.header(self.header.as_ref());
         }
         for i in 0..size.branches {
             data.branch(self.branches.get(i));
@@ -633,9 +679,7 @@ impl Witness {
         }
         for (pairs, members) in self.pairs.iter().zip([size.roots, size.opens]) {
             for i in 1..members {
-                let pair = pairs.get(i - 1);
-                data.words(pair.map_or([[ZERO; WORD]; 2], |pair| pair.map(|digest| digest.0)));
-                data.bits([pair.is_some()]);
+                data.pair(pairs.get(i - 1));
             }
         }
         Ok(data.free)
@@ -670,6 +714,15 @@ impl Witness {
         order.push([behind, ZERO, ZERO, ZERO, ZERO, ZERO]);
         order
     }
+}
+
+/// The blocks of a message, with Keccak's padding.
+pub(super) fn padded(bytes: &[u8]) -> Vec<u8> {
+    let mut message = bytes.to_vec();
+    message.push(1);
+    message.resize(message.len().next_multiple_of(RATE_BYTES), 0);
+    *message.last_mut().expect("a block") |= 0x80;
+    message
 }
 
 /// d of the claims about one root.

@@ -10,6 +10,7 @@ mod mpt_batch;
 mod mpt_data;
 mod mpt_entries;
 mod mpt_entries_attacks;
+mod mpt_header;
 mod mpt_joins;
 mod mutants;
 mod mutation;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use evergrove_ethereum::{Keys, Nodes, Trie, Tries};
 use evergrove_grove::mpt::{
-    self, Edge, Kind, PieceError, Size, StateProof, StateProofError, StateProver, StateVerifier, Witness,
+    self, Edge, Kind, PieceError, Size, StateProof, StateProofError, StateProver, StateVerifier, Statement, Witness,
 };
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_primitives::Digest;
@@ -94,7 +94,7 @@ impl World {
         Self { root, nodes, accounts }
     }
     /// The true claim about an account.
-    fn account(&self, i: u64) -> Claim {
+    pub(crate) fn account(&self, i: u64) -> Claim {
         let address = address(i);
         match self.accounts.get(&address) {
             Some((account, _)) => Claim::Account { address, account: *account },
@@ -150,6 +150,7 @@ fn holds(world: &World, claims: &[Claim], more: usize) {
         opens: more,
         entries: 0,
         steps: 0,
+        header: false,
     };
     let circuit = circuit(size);
     let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
@@ -721,11 +722,21 @@ fn sizes_of_files_are_bounded() {
     let of = |size: Size| StateProof {
         size,
         kind: Kind::Piece,
-        roots: vec![(Tag::State, [7; 32], Digest::ZERO)],
+        statement: Statement::Roots(vec![(Tag::State, [7; 32], Digest::ZERO)]),
         proof: Vec::new(),
     };
-    let size =
-        Size { blocks: 1, branches: 0, paths: 700, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
+    let size = Size {
+        blocks: 1,
+        branches: 0,
+        paths: 700,
+        accounts: 1,
+        slots: 0,
+        roots: 1,
+        opens: 0,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     for size in [size, Size { branches: 1600, paths: 0, ..size }] {
         let proof = StateProof::from_bytes(&of(size).to_bytes()).unwrap();
         assert_eq!(proof, of(size));
@@ -747,6 +758,23 @@ fn sizes_of_files_are_bounded() {
     let size = Size { blocks: most, accounts: most, slots: most, entries: most, ..size };
     assert!(StateVerifier::<Quadratic>::new(&UNIQUE_100, size, false).is_none());
     assert_eq!((size.keccak_blocks(), size.elements()), (most, u64::MAX));
+}
+
+/// Proofs and batches in files name the size of a circuit, and are verified with the key that is built for this size.
+/// These digests are those of keys from before proofs could name a block.
+#[test]
+fn keys_of_sizes_do_not_change() {
+    let of = |[blocks, branches, paths, accounts, slots, roots, opens, entries, steps]: [usize; 9], header: bool| {
+        Size { blocks, branches, paths, accounts, slots, roots, opens, entries, steps, header }
+    };
+    for (size, joined, key) in [
+        (of([53, 15, 3, 1, 2, 1, 0, 0, 0], false), false, "?"),
+        (of([12, 4, 4, 2, 2, 3, 3, 2, 9], false), true, "?"),
+        (of([12, 4, 4, 2, 2, 3, 3, 2, 9], true), false, "?"),
+    ] {
+        let verifier = StateVerifier::<Quadratic>::new(&UNIQUE_100, size, joined).unwrap();
+        assert_eq!(verifier.key().to_string(), key, "{size:?}");
+    }
 }
 
 #[test]

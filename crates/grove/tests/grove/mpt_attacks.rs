@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evergrove_grove::mpt::{Batch, Edge, Kind, Plan, Prepared, Size, StateProof, Witness};
+use evergrove_grove::mpt::{Batch, Edge, Kind, Plan, Prepared, Size, StateProof, Statement, Witness};
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::Goldilocks;
 use evergrove_primitives::hash::keccak::keccak_256;
@@ -33,8 +33,18 @@ fn edge_list(elements: &[Goldilocks]) -> Digest {
 fn an_open_edge_twice_around_the_field() {
     let world = &*WORLD;
     let claims: Vec<Claim> = [0, 1, 2, 3, 8, 11, 17, 29, 33].map(|slot| world.slot(2, slot)).to_vec();
-    let tiny =
-        Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6, entries: 0, steps: 0 };
+    let tiny = Size {
+        blocks: 6,
+        branches: 2,
+        paths: 4,
+        accounts: 2,
+        slots: 4,
+        roots: 4,
+        opens: 6,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, tiny, None).unwrap();
     const JUNK: usize = 15;
     let mut tried = 0;
@@ -215,8 +225,18 @@ fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], siz
 
 /// Tries with branches at these depths; their edges are opened at every depth.
 fn deep_tries(forms: impl IntoIterator<Item = Vec<usize>>) {
-    let size =
-        Size { blocks: 4, branches: 3, paths: 4, accounts: 3, slots: 4, roots: 3, opens: 3, entries: 0, steps: 0 };
+    let size = Size {
+        blocks: 4,
+        branches: 3,
+        paths: 4,
+        accounts: 3,
+        slots: 4,
+        roots: 3,
+        opens: 3,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     for form in forms {
         for small in [false, true] {
             let mut nodes = HashMap::new();
@@ -309,6 +329,7 @@ fn random_plans() {
             opens: next(7) as usize,
             entries: 0,
             steps: 0,
+            header: false,
         };
         let cut = [None, Some(0), Some(1), Some(2), Some(200)][next(5) as usize];
         let whole = world.witness(&claims).unwrap();
@@ -355,15 +376,26 @@ fn crowded_sizes() {
 /// Sizes at the bounds: either a circuit is built and the proof is refused, or no circuit is built.
 #[test]
 fn hostile_sizes() {
-    let least =
-        Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
+    let least = Size {
+        blocks: 1,
+        branches: 0,
+        paths: 0,
+        accounts: 1,
+        slots: 0,
+        roots: 1,
+        opens: 0,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     for (size, kind) in [
         (least, Kind::Pieces),
         (Size { roots: 8300, ..least }, Kind::Piece),
         (Size { opens: 2780, ..least }, Kind::Joins),
         (Size { paths: 2300, ..least }, Kind::Pieces),
     ] {
-        let proof = StateProof { size, kind, roots: vec![(Tag::State, [7; 32], Digest::ZERO)], proof: vec![0; 1000] };
+        let statement = Statement::Roots(vec![(Tag::State, [7; 32], Digest::ZERO)]);
+        let proof = StateProof { size, kind, statement, proof: vec![0; 1000] };
         assert_eq!(StateProof::from_bytes(&proof.to_bytes()).unwrap(), proof);
         assert!(proof.verify(&Roots::of_state([7; 32]), None).is_err());
     }
@@ -375,8 +407,18 @@ fn a_batch_of_no_proofs() {
     let world = &*WORLD;
     let claims = world.claims();
     let find = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
-    let size =
-        Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, entries: 0, steps: 0 };
+    let size = Size {
+        blocks: 16,
+        branches: 4,
+        paths: 7,
+        accounts: 6,
+        slots: 10,
+        roots: 6,
+        opens: 6,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     let prepared = Prepared::new(&Roots::of_state(world.root), &find, &claims, (size, None), None).unwrap();
     let prover = prepared.prover().unwrap();
     let whole = Edge::of_root(Tag::State, world.root, canonical_digest(&claims).unwrap());
@@ -409,8 +451,18 @@ fn an_extension_above_a_full_piece() {
     let root = deep(&keccak_256(&address(0)), &account.rlp(), &[1], &mut nodes);
     let claims = [Claim::Slot { address: address(0), slot: word(1), value }];
     for blocks in 4..12 {
-        let size =
-            Size { blocks, branches: 8, paths: 4, accounts: 2, slots: 2, roots: 2, opens: 2, entries: 0, steps: 0 };
+        let size = Size {
+            blocks,
+            branches: 8,
+            paths: 4,
+            accounts: 2,
+            slots: 2,
+            roots: 2,
+            opens: 2,
+            entries: 0,
+            steps: 0,
+            header: false,
+        };
         plan_holds(&root, &nodes, &claims, size, None);
     }
 }
@@ -561,8 +613,18 @@ fn a_slot_beside_its_open_storage() {
 fn digests_of_roots_are_their_own() {
     let world = &*WORLD;
     let claims = world.claims();
-    let size =
-        Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, entries: 0, steps: 0 };
+    let size = Size {
+        blocks: 16,
+        branches: 4,
+        paths: 7,
+        accounts: 6,
+        slots: 10,
+        roots: 6,
+        opens: 6,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, size, Some(1)).unwrap();
     let piece = (0..plan.pieces.len()).find(|&i| plan.pieces[i].roots.len() > 1).unwrap();
     let witness = plan.witness(piece, &|hash| world.nodes.get(hash).map(Vec::as_slice)).unwrap();

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use evergrove_ethereum::{Nodes, Trie, Tries};
-use evergrove_grove::mpt::{Edge, Kind, PieceError, Size, StateProof, StateProofError, Witness};
+use evergrove_grove::mpt::{Edge, Kind, PieceError, Size, StateProof, StateProofError, Statement, Witness};
 use evergrove_multilinear::circuit::Circuit;
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
@@ -19,15 +19,15 @@ const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
 
 /// A trie of values, keyed by their index, and all nodes.
-struct List {
-    tag: Tag,
-    root: Hash,
-    nodes: HashMap<Hash, Vec<u8>>,
+pub(crate) struct List {
+    pub(crate) tag: Tag,
+    pub(crate) root: Hash,
+    pub(crate) nodes: HashMap<Hash, Vec<u8>>,
     values: Vec<Vec<u8>>,
 }
 
 impl List {
-    fn new(tag: Tag, values: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn new(tag: Tag, values: Vec<Vec<u8>>) -> Self {
         let mut trie = Trie::indexed(&values).unwrap();
         let root = trie.root();
         let mut nodes = HashMap::new();
@@ -39,7 +39,7 @@ impl List {
         Self { tag, root, nodes, values }
     }
     /// The true claim about an index.
-    fn claim(&self, index: u64) -> Claim {
+    pub(crate) fn claim(&self, index: u64) -> Claim {
         match self.values.get(index as usize) {
             Some(value) => Claim::Entry { trie: self.tag, index, value: value.clone() },
             None => Claim::AbsentEntry { trie: self.tag, index },
@@ -57,7 +57,7 @@ impl List {
 }
 
 /// Values of these lengths, with first bytes of every form.
-fn values(lengths: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
+pub(crate) fn values(lengths: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
     let value = |(i, length): (usize, usize)| {
         let mut value: Vec<u8> = (0..length).map(|at| (i * 31 + at * 7 + 1) as u8).collect();
         value[0] = [0, 1, 0x7f, 0x80, 0xb8, 0xc0, 0xff][i % 7];
@@ -70,11 +70,11 @@ fn holds(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> bool {
     circuit.witness(free).unwrap().faults(circuit).is_empty()
 }
 
-fn larger(size: Size, more: usize) -> Size {
-    let Size { blocks, branches, paths, accounts, slots, roots, opens, entries, steps } = size;
+pub(crate) fn larger(size: Size, more: usize) -> Size {
+    let Size { blocks, branches, paths, accounts, slots, roots, opens, entries, steps, header } = size;
     let [blocks, branches, paths, accounts, slots] = [blocks, branches, paths, accounts, slots].map(|x| x + more);
     let [roots, opens, entries, steps] = [roots, opens, entries, steps].map(|x| x + more);
-    Size { blocks, branches, paths, accounts, slots, roots, opens, entries, steps }
+    Size { blocks, branches, paths, accounts, slots, roots, opens, entries, steps, header }
 }
 
 fn all_hold(list: &List, indices: impl IntoIterator<Item = u64>, more: usize) {
@@ -165,18 +165,18 @@ fn one_proof_is_about_several_roots() {
     let mut others: Vec<_> = roots.iter().copied().collect();
     others[1].1 = withdrawals.root;
     assert_eq!(proof.verify(&Roots::new(others).unwrap(), None), Err(StateProofError::Root(Tag::Receipts)));
-    let mut swapped = proof.clone();
-    (swapped.roots[0].2, swapped.roots[1].2) = (proof.roots[1].2, proof.roots[0].2);
-    assert!(swapped.verify(&roots, None).is_err());
+    let Statement::Roots(stated) = &proof.statement else { unreachable!() };
+    let with = |stated: Vec<_>| StateProof { statement: Statement::Roots(stated), ..proof.clone() };
+    let mut swapped = stated.clone();
+    (swapped[0].2, swapped[1].2) = (stated[1].2, stated[0].2);
+    assert!(with(swapped).verify(&roots, None).is_err());
     // A proof about fewer roots, and a proof about a root with another tag.
-    let mut fewer = proof.clone();
-    fewer.roots.pop();
-    assert!(fewer.verify(&roots, None).is_err());
-    let mut other = proof.clone();
-    other.roots[1].0 = Tag::Transactions;
-    let tags: Vec<_> = other.roots.iter().map(|&(tag, root, _)| (tag, root)).collect();
-    assert!(matches!(other.verify(&Roots::new(tags).unwrap(), None), Err(StateProofError::Refused(_))));
-    let none = StateProof { roots: Vec::new(), kind: Kind::Piece, ..proof };
+    assert!(with(stated[..stated.len() - 1].to_vec()).verify(&roots, None).is_err());
+    let mut other = stated.clone();
+    other[1].0 = Tag::Transactions;
+    let tags: Vec<_> = other.iter().map(|&(tag, root, _)| (tag, root)).collect();
+    assert!(matches!(with(other).verify(&Roots::new(tags).unwrap(), None), Err(StateProofError::Refused(_))));
+    let none = StateProof { kind: Kind::Piece, ..with(Vec::new()) };
     assert!(none.verify(&roots, None).is_err());
     assert!(StateProof::from_bytes(&none.to_bytes()).is_err());
 }

@@ -4,7 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use evergrove_ethereum::{Keys, Nodes, Trie, Tries};
-use evergrove_grove::mpt::{self, Batch, Edge, Kind, Plan, Prepared, Size, StateProof, StateProofError, Witness};
+use evergrove_grove::mpt::{
+    self, Batch, Edge, Kind, Plan, Prepared, Size, StateProof, StateProofError, Statement, Witness,
+};
 use evergrove_multilinear::circuit::Circuit;
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
@@ -21,12 +23,12 @@ const NOWHERE: u64 = 1 << 40;
 
 type Known = HashMap<Hash, Vec<u8>>;
 
-fn halves(bytes: &[u8]) -> Vec<Goldilocks> {
+pub(crate) fn halves(bytes: &[u8]) -> Vec<Goldilocks> {
     let half = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
     bytes.chunks(4).map(|bytes| Goldilocks::new(half(bytes))).collect()
 }
 
-fn chain(tag: [u8; 4], elements: &[Goldilocks]) -> [Goldilocks; 4] {
+pub(crate) fn chain(tag: [u8; 4], elements: &[Goldilocks]) -> [Goldilocks; 4] {
     let mut state = [Goldilocks::new(u32::from_be_bytes(tag).into()), ZERO, ZERO, ZERO];
     for step in elements.chunks(8) {
         let mut full = [ZERO; 12];
@@ -38,18 +40,18 @@ fn chain(tag: [u8; 4], elements: &[Goldilocks]) -> [Goldilocks; 4] {
     state
 }
 
-fn padded(mut node: Vec<u8>) -> Vec<u8> {
+pub(crate) fn padded(mut node: Vec<u8>) -> Vec<u8> {
     node.push(1);
     node.resize(node.len().next_multiple_of(136), 0);
     *node.last_mut().unwrap() |= 0x80;
     node
 }
 
-fn holds(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> bool {
+pub(crate) fn holds(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> bool {
     circuit.witness(free).unwrap().faults(circuit).is_empty()
 }
 
-fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+pub(crate) fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut seed = seed.wrapping_mul(2) + 1;
     move |below| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -522,15 +524,25 @@ fn a_key_that_ends_inside_of_a_path_is_an_error() {
 /// A proof whose roots are not in order is refused without a panic.
 #[test]
 fn roots_are_each_there_once() {
-    let size =
-        Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 2, opens: 0, entries: 0, steps: 0 };
+    let size = Size {
+        blocks: 1,
+        branches: 0,
+        paths: 0,
+        accounts: 1,
+        slots: 0,
+        roots: 2,
+        opens: 0,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     let of = |tag: Tag, x: u64| (tag, [7; 32], Digest([Goldilocks::new(x); 4]));
     for roots in [
         vec![of(Tag::State, 1), of(Tag::State, 2)],
         vec![of(Tag::State, 1), of(Tag::State, 1)],
         vec![of(Tag::Receipts, 1), of(Tag::State, 2)],
     ] {
-        let proof = StateProof { size, kind: Kind::Piece, roots, proof: Vec::new() };
+        let proof = StateProof { size, kind: Kind::Piece, statement: Statement::Roots(roots), proof: Vec::new() };
         let known = Roots::new(vec![(Tag::State, [7; 32]), (Tag::Receipts, [7; 32])]).unwrap();
         assert!(matches!(proof.verify(&known, None), Err(StateProofError::Format(_))));
         assert!(StateProof::from_bytes(&proof.to_bytes()).is_err());
@@ -541,8 +553,18 @@ fn roots_are_each_there_once() {
 /// refused, or no circuit is built.
 #[test]
 fn sizes_with_entries() {
-    let least =
-        Size { blocks: 1, branches: 0, paths: 0, accounts: 0, slots: 0, roots: 1, opens: 0, entries: 1, steps: 0 };
+    let least = Size {
+        blocks: 1,
+        branches: 0,
+        paths: 0,
+        accounts: 0,
+        slots: 0,
+        roots: 1,
+        opens: 0,
+        entries: 1,
+        steps: 0,
+        header: false,
+    };
     for (size, readable) in [
         (least, true),
         (Size { steps: 3, ..least }, true),
@@ -554,7 +576,7 @@ fn sizes_with_entries() {
         (Size { entries: u32::MAX as usize, ..least }, false),
     ] {
         let roots = vec![(Tag::Receipts, [7; 32], Digest::ZERO)];
-        let proof = StateProof { size, kind: Kind::Piece, roots, proof: vec![0; 1000] };
+        let proof = StateProof { size, kind: Kind::Piece, statement: Statement::Roots(roots), proof: vec![0; 1000] };
         assert_eq!(StateProof::from_bytes(&proof.to_bytes()).is_ok(), readable, "{size:?}");
         assert!(proof.verify(&self::roots(Tag::Receipts, [7; 32]), None).is_err());
         if readable {
@@ -689,6 +711,7 @@ fn plans_of_receipts_hold() {
             opens: 16 + next(6) as usize,
             entries: 6 + next(6) as usize,
             steps: 15 + next(16) as usize,
+            header: false,
         };
         let indices: HashSet<u64> = (0..20 + next(30)).map(|_| next(if seed % 2 == 0 { 304 } else { 60 })).collect();
         let claims = list.claims(indices);
@@ -714,6 +737,7 @@ fn plans_of_all_receipts_are_made() {
             opens: 4 + next(14) as usize,
             entries: 16 + next(6) as usize,
             steps: 15 + next(16) as usize,
+            header: false,
         };
         match Plan::new(&whole, &claims, size, None) {
             Ok(plan) => assert_eq!(plan.pieces.iter().map(|piece| piece.claims.len()).sum::<usize>(), claims.len()),
@@ -742,15 +766,47 @@ fn plans_of_all_tries_hold() {
     claims.extend([world.slot(50, 1), world.slot(3, 1), world.slot(1, 0)]);
     claims.extend(withdrawals.claims([19, 0, 1, 2, 15, 20, 65_535]));
     for size in [
-        Size { blocks: 14, branches: 4, paths: 6, accounts: 3, slots: 4, roots: 4, opens: 20, entries: 4, steps: 20 },
-        Size { blocks: 24, branches: 8, paths: 12, accounts: 4, slots: 6, roots: 8, opens: 16, entries: 9, steps: 40 },
+        Size {
+            blocks: 14,
+            branches: 4,
+            paths: 6,
+            accounts: 3,
+            slots: 4,
+            roots: 4,
+            opens: 20,
+            entries: 4,
+            steps: 20,
+            header: false,
+        },
+        Size {
+            blocks: 24,
+            branches: 8,
+            paths: 12,
+            accounts: 4,
+            slots: 6,
+            roots: 8,
+            opens: 16,
+            entries: 9,
+            steps: 40,
+            header: false,
+        },
     ] {
         let pieces = pieces_hold(&roots, &nodes, &claims, size, 2);
         assert!(pieces > 2, "{pieces}");
     }
     // A batch with the claims in another order has the same proofs.
-    let size =
-        Size { blocks: 24, branches: 8, paths: 12, accounts: 4, slots: 6, roots: 8, opens: 16, entries: 9, steps: 40 };
+    let size = Size {
+        blocks: 24,
+        branches: 8,
+        paths: 12,
+        accounts: 4,
+        slots: 6,
+        roots: 8,
+        opens: 16,
+        entries: 9,
+        steps: 40,
+        header: false,
+    };
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
     let prepared = Prepared::new(&roots, &find, &claims, (size, None), None).unwrap();
     claims.reverse();

@@ -18,7 +18,7 @@ const FIELDS: core::ops::RangeInclusive<usize> = 15..=24;
 /// The bytes of the header's frame, with their places: the headers of the strings before the fields of fixed length.
 ///
 /// A message with this frame has its state root at byte 91, its transactions root at 124 and its receipts root at 157.
-const FRAME: [(usize, u8); 10] = [
+pub const HEADER_FRAME: [(usize, u8); 10] = [
     (0, 0xf9),
     (3, 0xa0),
     (36, 0xa0),
@@ -46,6 +46,8 @@ pub struct Header {
     pub time: u64,
     /// Blocks of Keccak: 4 to 8.
     pub blocks: usize,
+    /// The header's bytes.
+    pub bytes: Vec<u8>,
 }
 
 /// Bytes that are not a header.
@@ -119,7 +121,7 @@ impl Header {
         if !(HEADER_MIN..=HEADER_MAX).contains(&bytes.len()) {
             return Err(HeaderError::Length { found: bytes.len() });
         }
-        for (at, expected) in FRAME {
+        for (at, expected) in HEADER_FRAME {
             if bytes[at] != expected {
                 return Err(HeaderError::Frame { at, expected, found: bytes[at] });
             }
@@ -163,7 +165,7 @@ impl Header {
             roots.push((Tag::Withdrawals, fields.bytes()?));
         }
         let blocks = bytes.len() / RATE_BYTES + 1;
-        Ok(Self { hash: keccak_256(bytes), parent, roots: Roots(roots), number, time, blocks })
+        Ok(Self { hash: keccak_256(bytes), parent, roots: Roots(roots), number, time, blocks, bytes: bytes.to_vec() })
     }
 
     /// [`Header::parse`] of the block with a known hash.

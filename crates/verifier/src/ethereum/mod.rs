@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 pub use claim::{Account, Claim, Key, NODE_MAX, VALUE_MAX};
 pub use digest::{Arity, CLAIMS_MAX, ClaimsError, canonical_digest, canonical_digest_of, sorted};
-pub use header::{HEADER_MAX, Header, HeaderError};
+pub use header::{HEADER_FRAME, HEADER_MAX, Header, HeaderError};
 pub use shown::{Anchor, Shown};
 pub use slot::{SlotRule, Step};
 

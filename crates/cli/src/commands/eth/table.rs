@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use evergrove::apps::catalog::Application;
-use evergrove::mpt::{StateProof, StateProofError};
+use evergrove::mpt::{StateProof, StateProofError, Statement};
 use evergrove::proof::ethereum::{Address, Claim, Hex, Roots, Tag, canonical_digest};
 use evergrove::proof::soundness;
 use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
@@ -198,7 +198,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
         let message = format!("{flag} is about the circuits of a query, and --sql is missing");
         return Err(Mistake::usage(message, format!("name the query with --sql, or leave {flag} out")));
     }
-    let (known, header) = args.block.read()?;
+    let block = args.block.known()?;
     let bytes = files::read_proof(&args.state, PROOF_MAX, "take the file that prove has written")?;
     let of_state = |e: StateProofError| {
         let remedy = "take proof, block and claims from one run of eth prove";
@@ -232,7 +232,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     let of_claims = state.digest_under(Tag::State).ok_or_else(none)?;
 
     // Verify the claims under the roots, then the rows in the table, then that they are the same.
-    let bits_of_state = state.verify(&known, claims_digest).map_err(of_state)?;
+    let bits_of_state = state.verify(block.known(), claims_digest).map_err(of_state)?;
     let schema = StorageTable::schema();
     let answered = match &args.sql {
         Some(sql) => {
@@ -260,8 +260,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
-    let roots = Roots::new(state.roots.iter().map(|&(tag, root, _)| (tag, root)).collect());
-    add_block(&mut report, &roots.context("roots of a proof")?, header.as_ref());
+    block.add(&mut report, &state)?;
     add_table(&mut report, &table.address, table.slots, table.decimals);
     report.add("commitment", args.verify.root.to_string());
     report.hidden("claims_digest", of_claims.to_string());
@@ -276,9 +275,12 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     report.add("over", listed);
     report.hidden("profile", Profile::name(verified.profile));
     results::add_soundness(&mut report, bits_of_state.min(bits_of_rows).min(bits_of_table));
-    if let Some(header) = &header {
-        let text = format!("that the block with hash {} is in the canonical chain was not shown", Hex(&header.hash));
-        report.note(text);
+    let hash = match &state.statement {
+        Statement::Block { hash, .. } => Some(hash),
+        Statement::Roots(_) => block.header.as_ref().map(|header| &header.hash),
+    };
+    if let Some(hash) = hash {
+        report.note(format!("that the block with hash {} is in the canonical chain was not shown", Hex(hash)));
     } else {
         report.note("that a block has this state root was not shown");
     }

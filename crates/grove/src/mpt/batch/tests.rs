@@ -10,6 +10,7 @@ use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::{Address, Word, canonical_digest, rlp};
 use evergrove_verifier::tables::{Tables, bits, query};
 
+use super::super::header::block_list;
 use super::super::list::Sublist;
 use super::super::{LIST_TAG, Lists, lists, modes, piece};
 use super::*;
@@ -79,6 +80,16 @@ fn world(state: &State, asked: &[(u64, Option<u64>)]) -> World {
     World { root, nodes, claims }
 }
 
+/// A header with this state root.
+fn header(root: Hash) -> Header {
+    let mut items = Vec::new();
+    let mut put = |bytes: &[u8]| rlp::write_string(&mut items, bytes);
+    [&[1; 32][..], &[2; 32], &[3; 20], &root, &[4; 32], &[5; 32], &[6; 256]].into_iter().for_each(&mut put);
+    let later = [&[][..], &[7], &[8; 4], &[9; 4], &[10; 4], &[11; 20], &[12; 32], &[13; 8], &[14]];
+    later.into_iter().for_each(&mut put);
+    Header::parse(&rlp::list(&items)).unwrap()
+}
+
 struct Circuits {
     size: Size,
     piece: Circuit<Quadratic>,
@@ -102,8 +113,18 @@ fn holds(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> bool {
 impl Circuits {
     fn none() -> Self {
         let none = || circuit(|_| ());
-        let size =
-            Size { blocks: 1, branches: 0, paths: 0, accounts: 1, slots: 0, roots: 1, opens: 0, entries: 0, steps: 0 };
+        let size = Size {
+            blocks: 1,
+            branches: 0,
+            paths: 0,
+            accounts: 1,
+            slots: 0,
+            roots: 1,
+            opens: 0,
+            entries: 0,
+            steps: 0,
+            header: false,
+        };
         Self { size, piece: none(), joins: [none(), none()] }
     }
     fn new(size: Size) -> Self {
@@ -169,16 +190,21 @@ impl Circuits {
                 }
             }
         }
-        let edge = Edge::of_root(Tag::State, world.root, canonical_digest(&world.claims).unwrap());
-        assert_eq!(prepared.steps.last().unwrap().2, [edge.list(), Digest::ZERO]);
+        let digest = canonical_digest(&world.claims).unwrap();
+        let shown = match &prepared.header {
+            Some(header) => block_list(&header.hash, &[(Tag::State, digest)]).0,
+            None => Edge::of_root(Tag::State, world.root, digest).list(),
+        };
+        assert_eq!(prepared.steps.last().unwrap().2, [shown, Digest::ZERO]);
         let steps = prepared.steps.iter().zip(&new).filter(|((step, ..), _)| !matches!(step, Step::Base));
         let made = steps.filter(|(step, new)| **new || prepared.known(step).is_some());
         let made = made.map(|((_, kind, lists), _)| NodeProof { kind: *kind, lists: *lists, bytes: Vec::new() });
-        let Prepared { kept, shown_below, cut, roots, claims, nodes, .. } = prepared;
+        let Prepared { kept, shown_below, cut, roots, header, claims, nodes, .. } = prepared;
         Batch {
             size: self.size,
             cut: *cut,
             roots: roots.clone(),
+            header: header.clone(),
             claims: claims.clone(),
             nodes: nodes.clone(),
             shown_below: shown_below.clone(),
@@ -192,7 +218,9 @@ impl Circuits {
         earlier: Option<&'a Batch>,
     ) -> Result<Prepared<'a>, PieceError> {
         let nodes = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
-        Prepared::new(&Roots::of_state(world.root), &nodes, &world.claims, (self.size, cut), earlier)
+        let (roots, header) = (Roots::of_state(world.root), self.size.header.then(|| header(world.root)));
+        let block = Block { roots: &roots, header: header.as_ref() };
+        Prepared::new(block, &nodes, &world.claims, (self.size, cut), earlier)
     }
 }
 
@@ -281,6 +309,7 @@ fn updates_of_the_state_hold() {
         opens: 24,
         entries: 0,
         steps: 0,
+        header: false,
     };
     let circuits = Circuits::new(size);
     let mut all = [0; 3];
@@ -295,8 +324,18 @@ fn updates_of_the_state_hold() {
 
 #[test]
 fn updates_of_storage_hold() {
-    let size =
-        Size { blocks: 24, branches: 8, paths: 14, accounts: 5, slots: 16, roots: 8, opens: 20, entries: 0, steps: 0 };
+    let size = Size {
+        blocks: 24,
+        branches: 8,
+        paths: 14,
+        accounts: 5,
+        slots: 16,
+        roots: 8,
+        opens: 20,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
     let circuits = Circuits::new(size);
     let mut all = [0; 3];
     // The seeds below 100 whose updates are above edges of storage.
@@ -307,6 +346,45 @@ fn updates_of_storage_hold() {
         all = core::array::from_fn(|i| all[i] + counts[i]);
     }
     assert!(all[1] > 2, "{all:?}");
+}
+
+/// The same with the header of the block in the topmost piece: updates above earlier proofs, files, and the proofs of
+/// another kind of statement, which are not reused.
+#[test]
+fn blocks_above_earlier_proofs_hold() {
+    let size = Size {
+        blocks: 40,
+        branches: 12,
+        paths: 18,
+        accounts: 14,
+        slots: 30,
+        roots: 16,
+        opens: 24,
+        entries: 0,
+        steps: 0,
+        header: true,
+    };
+    let circuits = Circuits::new(size);
+    let counts = updates(&circuits, 0, 30, 12, Some(1), 3, 1);
+    assert!(counts[0] > 0, "{counts:?}");
+    let (batch, after) = changed(&circuits);
+    assert_eq!(Batch::from_bytes(&batch.to_bytes()).unwrap(), batch);
+    let bytes = batch.to_bytes();
+    let at = 43 + 34;
+    let length = batch.header.as_ref().unwrap().bytes.len();
+    assert_eq!(bytes[at..at + 4], (length as u32).to_le_bytes());
+    for change in [at, at + 1, at + 3, at + 4, at + 4 + 91, at - 1] {
+        let mut other = bytes.clone();
+        other[change] ^= 1;
+        assert!(Batch::from_bytes(&other).is_err(), "byte {change}");
+    }
+    for end in [at, at + 3, at + 200] {
+        assert!(Batch::from_bytes(&bytes[..end]).is_err(), "{end} bytes");
+    }
+    let nodes = |hash: &Hash| after.nodes.get(hash).map(Vec::as_slice);
+    let roots = Roots::of_state(after.root);
+    let of_roots = Prepared::new(&roots, &nodes, &after.claims, (size, Some(1)), Some(&batch)).unwrap();
+    assert_eq!((of_roots.size().header, of_roots.new_proofs()), (false, of_roots.all_proofs()));
 }
 
 /// Plans without circuits, of small sizes with little room for edges.
@@ -326,6 +404,7 @@ fn plans_of_updates_are_made() {
             opens,
             entries: 0,
             steps: 0,
+            header: false,
         };
         let circuits = Circuits { size, ..Circuits::none() };
         let cut = [None, Some(0), Some(1), Some(1), Some(2)][next(5) as usize];
@@ -349,8 +428,18 @@ fn changed(circuits: &Circuits) -> (Batch, World) {
     (batch, world(&state(2), &asked))
 }
 
-const SIZE: Size =
-    Size { blocks: 40, branches: 12, paths: 18, accounts: 14, slots: 30, roots: 16, opens: 24, entries: 0, steps: 0 };
+const SIZE: Size = Size {
+    blocks: 40,
+    branches: 12,
+    paths: 18,
+    accounts: 14,
+    slots: 30,
+    roots: 16,
+    opens: 24,
+    entries: 0,
+    steps: 0,
+    header: false,
+};
 
 /// Changes the edges that a file lists as shown below, and adds a proof with that list: a plan on top of them holds, or
 /// the batch is planned without them.

@@ -1,7 +1,7 @@
 //! Free data of a piece, in the order of its rows.
 
-use evergrove_primitives::Goldilocks;
-use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
+use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::{Claim, Tag, rlp};
 use evergrove_verifier::poseidon;
 use evergrove_verifier::tables::WORD;
@@ -9,6 +9,7 @@ use evergrove_verifier::tables::WORD;
 use super::super::claims::ENTRIES;
 use super::super::entries::{self, HALF_STEP, STEP};
 use super::super::gadgets::{LANES, ONE, ZERO, number};
+use super::super::header::HeaderSlot;
 use super::super::{EDGE_ELEMENTS, Edge, Size, Trie};
 use super::{AccountSlot, Child, End, EntrySlot, Link, Node, Number, OpenSlot, StorageSlot, halves, lanes, nibbles_of};
 use crate::translation;
@@ -97,6 +98,23 @@ impl Data {
         self.numbers([node.start, node.end]);
         let hash = if let Child::Hash(hash) = node.link.child { translation::halves(&hash) } else { [[ZERO; WORD]; 2] };
         self.words(hash);
+    }
+    pub(super) fn header(&mut self, slot: Option<&HeaderSlot>) {
+        let part = |tag: Tag| slot.and_then(|slot| slot.digests.iter().find(|own| own.0 == tag)).map(|own| own.1);
+        let parts = Tag::ALL.map(part);
+        self.bits([slot.is_some()]);
+        self.words(slot.map_or([[ZERO; WORD]; 2], |slot| translation::halves(&slot.header.hash)));
+        self.words(parts.map(|part| part.unwrap_or(Digest::ZERO).0));
+        // Its message is behind those of the nodes.
+        let [start, end] =
+            slot.map_or([0; 2], |slot| [self.size.blocks * RATE_BYTES, self.size.blocks + slot.header.blocks]);
+        self.numbers([start, end]);
+        self.bits(parts.map(|part| part.is_some()));
+    }
+    /// The operands of a hash in a tree over a set, if the hash is used.
+    pub(super) fn pair(&mut self, pair: Option<&[Digest; 2]>) {
+        self.words(pair.map_or([[ZERO; WORD]; 2], |pair| pair.map(|digest| digest.0)));
+        self.bits([pair.is_some()]);
     }
     pub(super) fn branch(&mut self, node: Option<&Node>) {
         let Some(node) = node else { return self.nothing(22) };

@@ -7,7 +7,7 @@ use evergrove_verifier::ethereum::rlp::{Item, Reader, RlpError, RlpFault};
 use evergrove_verifier::ethereum::{EMPTY_ROOT, Hash};
 
 use super::super::gadgets::NIBBLES;
-use super::{Child, End, Link, Node, Number, Own, PieceError, invalid};
+use super::{Child, End, Link, Node, Number, Own, PieceError, invalid, padded};
 
 /// The nodes that were found so far, by their hashes.
 pub(super) struct Walks<'a> {
@@ -48,10 +48,7 @@ impl Walks<'_> {
             return Err(PieceError::Node(Box::new(*hash), "it has another hash".into()));
         }
         let start = self.stream.len();
-        self.stream.extend_from_slice(bytes);
-        self.stream.push(1);
-        self.stream.resize(self.stream.len().next_multiple_of(RATE_BYTES), 0);
-        *self.stream.last_mut().expect("a block") |= 0x80;
+        self.stream.extend(padded(bytes));
         let end = self.stream.len() / RATE_BYTES;
         self.goes_on.extend((start / RATE_BYTES..end).map(|block| block > start / RATE_BYTES));
         self.messages.insert(*hash, (start, end));
