@@ -457,7 +457,8 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     let witness = Witness::new(block, &find, &claims)?;
     report.add("anchor", if block.header.is_some() { "block" } else { "roots" });
     if block.header.is_some() && args.batch.is_some() && roots.iter().any(|(tag, _)| *tag != Tag::State) {
-        report.note("update cannot follow with this batch: its receipts, transactions or withdrawals are of this block");
+        report
+            .note("update cannot follow with this batch: its receipts, transactions or withdrawals are of this block");
     }
     // A single proof, if a circuit has room.
     let one = args.batch.is_none() && (!args.dry_run || StateProof::is_possible(&witness));

@@ -215,7 +215,8 @@ fn a_batch_that_names_its_block_follows_the_chain() {
     let [root, old] = ["stateRoot", "preStateRoot"].map(|name| text(name)[2..].to_string());
     world.write("old.txt", text("header").replace(&root, &old));
     let options = ["--anchor", "block", "--batch", "b.evgb", "--cut", "3", "--out", "a.proof"];
-    let made = world.json(&[&["eth", "prove", "--proofs", "before.json", "--header", "old.txt"], &options[..]].concat());
+    let made =
+        world.json(&[&["eth", "prove", "--proofs", "before.json", "--header", "old.txt"], &options[..]].concat());
     assert!(made["joins"].as_u64().unwrap() > 0, "{made}");
     let old_hash = made["block_hash"].as_str().unwrap();
     let verify = |proof: &str, hash: &str| world.json(&["eth", "verify", "--proof", proof, "--block-hash", hash]);

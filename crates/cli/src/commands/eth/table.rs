@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use evergrove::apps::catalog::Application;
 use evergrove::mpt::{StateProof, StateProofError, Statement};
-use evergrove::proof::ethereum::{Address, Claim, Hex, Roots, Tag, canonical_digest};
+use evergrove::proof::ethereum::{Address, Claim, Hex, Tag, canonical_digest};
 use evergrove::proof::soundness;
 use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
 use evergrove::reshape::{DECIMALS_MAX, Reshape, ReshapeError, StorageTable, TableError};
@@ -17,7 +17,7 @@ use evergrove::store::Store;
 
 use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
-use super::{Block, PROOF_MAX, add_block, name, read, read_batch, read_claims};
+use super::{Block, PROOF_MAX, name, read, read_batch, read_claims};
 use crate::apps::VerifyArgs;
 use crate::exit::Mistake;
 use crate::report::{Report, count, seconds};
