@@ -5,6 +5,7 @@
 
 mod standard;
 
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ const TRANSLATION: &str = DigestTranslation::NAME;
 /// use std::sync::Arc;
 ///
 /// use evergrove_apps::MapReduce;
-/// use evergrove_apps::catalog::{Catalog, CatalogError, Kind};
+/// use evergrove_apps::catalog::{Catalog, CatalogError, Kind, KindError};
 /// use evergrove_apps::samples::Tally;
 /// # use evergrove_commit::schema::Schema;
 ///
@@ -39,11 +40,11 @@ const TRANSLATION: &str = DigestTranslation::NAME;
 ///     fn help(&self) -> &str {
 ///         "rows and the sum of their first elements; parameters: bits of an element"
 ///     }
-///     fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
+///     fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
 ///         Ok(Arc::new(Tally::from_parameters(parameters)?))
 ///     }
-///     fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, String> {
-///         let bits: u8 = text.parse().map_err(|_| "not a number of bits".to_owned())?;
+///     fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
+///         let bits: u8 = text.parse().map_err(|_| "not a number of bits")?;
 ///         self.make(&[bits])
 ///     }
 /// }
@@ -61,13 +62,16 @@ pub trait Kind: Send + Sync {
     ///
     /// # Errors
     /// The reason why the parameters are invalid.
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String>;
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError>;
     /// Builds the application with parameters that a person wrote, for a table of this schema.
     ///
     /// # Errors
     /// The reason why the text is invalid, and what to write.
-    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, String>;
+    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, KindError>;
 }
+
+/// The reason why a [`Kind`] refuses parameters: any error, or a text. [`CatalogError`] prints it.
+pub type KindError = Box<dyn Error + Send + Sync>;
 
 /// The kinds of applications that a program knows. Clones share the kinds.
 #[derive(Clone)]
@@ -119,7 +123,7 @@ impl Catalog {
             let app = DigestTranslation::from_parameters(&spec.parameters);
             return app.map(Application::from).ok_or_else(|| invalid("no height of buckets and format".into()));
         }
-        let app = self.known(&spec.name)?.make(&spec.parameters).map_err(invalid)?;
+        let app = self.known(&spec.name)?.make(&spec.parameters).map_err(|e| invalid(e.to_string()))?;
         if (app.name(), app.parameters()) != (spec.name.as_str(), spec.parameters.clone()) {
             return Err(invalid("they are not in their canonical form".into()));
         }
@@ -132,10 +136,10 @@ impl Catalog {
     /// # Errors
     /// [`CatalogError`].
     pub fn parse(&self, name: &str, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, CatalogError> {
-        let app = self.known(name)?.parse(text, schema).map_err(|reason| CatalogError::Text {
+        let app = self.known(name)?.parse(text, schema).map_err(|e| CatalogError::Text {
             name: name.into(),
             text: text.into(),
-            reason,
+            reason: e.to_string(),
         })?;
         match self.make(&AppSpec { name: name.into(), parameters: app.parameters() })? {
             Application::MapReduce(app) => Ok(app),

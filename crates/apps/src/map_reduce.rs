@@ -1,5 +1,6 @@
 //! The trait of applications.
 
+use evergrove_commit::BackendError;
 use evergrove_grove::application::Circuits;
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::AppId;
@@ -55,6 +56,12 @@ pub enum MapReduceError {
     /// An operand of the reduction is not an output of the application.
     #[error("an operand is not an output of the application: {0}")]
     Operand(String),
+}
+
+impl From<MapReduceError> for BackendError {
+    fn from(e: MapReduceError) -> Self {
+        Self::Witness(e.to_string())
+    }
 }
 
 /// An application: a map of leaves and a reduction, as code and as circuits.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove_commit::LeafWitness;
+use evergrove_commit::{BackendError, LeafWitness};
 use evergrove_grove::application::{Application, Circuits};
 use evergrove_grove::{AppFamily, FamilyError};
 use evergrove_primitives::Goldilocks;
@@ -35,12 +35,12 @@ impl Application for OnTables {
         self.0.output_len()
     }
 
-    fn map(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, String> {
-        output(self.0.as_ref(), leaves).map_err(|e| e.to_string())
+    fn map(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, BackendError> {
+        Ok(output(self.0.as_ref(), leaves)?)
     }
 
-    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, String> {
-        self.0.reduce(left, right).map_err(|e| e.to_string())
+    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, BackendError> {
+        Ok(self.0.reduce(left, right)?)
     }
 }
 

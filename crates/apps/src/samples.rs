@@ -15,6 +15,17 @@ pub struct Tally {
     bits: u8,
 }
 
+/// The parameters are not those of a [`Tally`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TallyError {
+    /// The number of bits is outside its range.
+    #[error("{0} is not a number of bits from 1 to 23")]
+    Bits(u8),
+    /// The parameters have this number of bytes, not one byte.
+    #[error("{0} bytes are not a number of bits")]
+    Length(usize),
+}
+
 impl Tally {
     /// The application for elements below 2^`bits`.
     ///
@@ -33,12 +44,12 @@ impl Tally {
     /// The application with these parameters.
     ///
     /// # Errors
-    /// The reason why the parameters are invalid.
-    pub fn from_parameters(parameters: &[u8]) -> Result<Self, String> {
+    /// If the parameters are not one byte from 1 to 23.
+    pub fn from_parameters(parameters: &[u8]) -> Result<Self, TallyError> {
         match parameters {
             [bits @ 1..=23] => Ok(Self { bits: *bits }),
-            [bits] => Err(format!("{bits} is not a number of bits from 1 to 23")),
-            _ => Err(format!("{} bytes are not a number of bits", parameters.len())),
+            [bits] => Err(TallyError::Bits(*bits)),
+            _ => Err(TallyError::Length(parameters.len())),
         }
     }
 }

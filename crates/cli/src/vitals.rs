@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 #[cfg(feature = "queue")]
 use evergrove::jobs::bullmq::{Config, WorkerEvent};
 use evergrove::jobs::metrics::Metrics;
-use evergrove_serve::{Health, health};
+use evergrove_serve::{Health, NotReady, health};
 use tokio::runtime::Builder;
 
 #[cfg(feature = "queue")]
@@ -33,13 +33,13 @@ struct State {
 }
 
 impl State {
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), NotReady> {
         if !self.ready.load(Ordering::Relaxed) {
-            return Err("it has not begun, or is ending".into());
+            return Err(NotReady::Idle);
         }
         #[cfg(feature = "queue")]
         if self.queue.get().is_some_and(|answers| !answers.load(Ordering::Relaxed)) {
-            return Err("the queue does not answer".into());
+            return Err(NotReady::Queue);
         }
         Ok(())
     }

@@ -8,6 +8,9 @@
 
 mod complete;
 mod levels;
+mod violation;
+
+pub use violation::Violation;
 
 use evergrove_primitives::Digest;
 use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest};
@@ -96,17 +99,17 @@ impl NativeBackend {
             NodeKind::Bucket if self.spec.choice.scheme == Scheme::RecklePaper => self.block(&mut r),
             NodeKind::Merge if self.has_levels() => self.level(&mut r, depth),
             NodeKind::Bucket if self.spec.choice.scheme.is_complete() => self.block_of(&mut r),
-            NodeKind::Bucket => self.bucket_statement(&r.leaves(self.spec.capacity)?),
+            NodeKind::Bucket => self.bucket_statement(&r.leaves(self.spec.capacity)?).map_err(text),
             NodeKind::Merge => {
                 let depth = depth.checked_sub(1).ok_or("merges nest deeper than the tree is high")?;
                 let [left, right] =
                     [r.child()?, r.child()?].map(|(kind, bytes)| self.execute_child(kind, bytes, depth));
                 let count = r.u8()?;
-                self.merge_statement(&left?, &right?, &r.digests(count.into())?)
+                self.merge_statement(&left?, &right?, &r.digests(count.into())?).map_err(text)
             }
             NodeKind::Wrap => {
                 let (kind, bytes) = r.child()?;
-                self.wrap_statement(&self.execute_child(kind, bytes, depth)?)
+                self.wrap_statement(&self.execute_child(kind, bytes, depth)?).map_err(text)
             }
         }?;
         if !r.0.is_empty() {
@@ -128,14 +131,14 @@ impl NativeBackend {
     /// The statement of a bucket of these leaves: executes every constraint of the bucket circuit.
     ///
     /// # Errors
-    /// The constraint that does not hold, in words.
-    pub fn bucket_statement(&self, leaves: &[LeafWitness]) -> Result<Statement, String> {
-        let first = leaves.first().ok_or("a bucket without a leaf")?;
+    /// The constraint that does not hold.
+    pub fn bucket_statement(&self, leaves: &[LeafWitness]) -> Result<Statement, Violation> {
+        let first = leaves.first().ok_or(Violation::NoLeaf)?;
         if leaves.len() > self.spec.capacity {
-            return Err(format!("{} leaves in a bucket of {}", leaves.len(), self.spec.capacity));
+            return Err(Violation::Capacity { found: leaves.len(), capacity: self.spec.capacity });
         }
         if let Some(w) = leaves.windows(2).find(|w| w[0].index >= w[1].index) {
-            return Err(format!("index {} is followed by {}: indices must increase", w[0].index, w[1].index));
+            return Err(Violation::Order { index: w[0].index, next: w[1].index });
         }
         let height = first.siblings.len();
         let height = self.height(height)?;
@@ -143,45 +146,46 @@ impl NativeBackend {
         let mut root = None;
         let mut digests = Vec::with_capacity(leaves.len());
         for leaf in leaves {
-            if leaf.index >> self.spec.class.height_max() != 0 {
-                return Err(format!("index {} is not below 2^{}", leaf.index, self.spec.class.height_max()));
+            let index = leaf.index;
+            if index >> self.spec.class.height_max() != 0 {
+                return Err(Violation::Index { index, height: self.spec.class.height_max() });
             }
             if leaf.siblings.len() != usize::from(height) {
-                return Err(format!("a path of {} levels in a bucket of height {height}", leaf.siblings.len()));
+                return Err(Violation::Path { levels: leaf.siblings.len(), height });
             }
-            if leaf.index >> height << height != base {
-                return Err(format!("index {} is not below the node of height {height} at {base}", leaf.index));
+            if index >> height << height != base {
+                return Err(Violation::Outside { index, height, base });
             }
-            let digest = leaf_digest(leaf.index, &leaf.value);
-            let top = climb(digest, leaf.index, 0, &leaf.siblings);
+            let digest = leaf_digest(index, &leaf.value);
+            let top = climb(digest, index, 0, &leaf.siblings);
             if *root.get_or_insert(top) != top {
-                return Err(format!("the path of index {} leads to another root", leaf.index));
+                return Err(Violation::Root { index });
             }
-            digests.push((leaf.index, digest));
+            digests.push((index, digest));
         }
-        let root = root.ok_or("a bucket without a leaf")?;
+        let root = root.ok_or(Violation::NoLeaf)?;
         Ok(Statement { root, canonical: canonical_digest(&digests), height, base })
     }
 
     /// The statement of a merge of two children of these statements: executes every constraint of the merge circuit.
     ///
     /// # Errors
-    /// The constraint that does not hold, in words.
+    /// The constraint that does not hold.
     pub fn merge_statement(
         &self,
         left: &Statement,
         right: &Statement,
         siblings: &[Digest],
-    ) -> Result<Statement, String> {
+    ) -> Result<Statement, Violation> {
         let below = left.height;
         if right.height != below {
-            return Err(format!("children of heights {below} and {}", right.height));
+            return Err(Violation::Heights { left: below, right: right.height });
         }
         if below >= self.spec.class.height_max() {
-            return Err(format!("children of height {below} leave no height for a merge"));
+            return Err(Violation::TooHigh { height: below });
         }
         if left.base >> below & 1 != 0 || right.base != left.base | 1 << below {
-            return Err(format!("the nodes of height {below} at {} and {} are not siblings", left.base, right.base));
+            return Err(Violation::Siblings { height: below, left: left.base, right: right.base });
         }
         let height = self.height(usize::from(below) + 1 + siblings.len())?;
         let canonical = if self.spec.choice.scheme == Scheme::Complete {
@@ -202,22 +206,19 @@ impl NativeBackend {
     ///
     /// # Errors
     /// If the child does not state a whole vector, or the backend does not wrap.
-    pub fn wrap_statement(&self, child: &Statement) -> Result<Statement, String> {
+    pub fn wrap_statement(&self, child: &Statement) -> Result<Statement, Violation> {
         if !self.spec.wraps {
-            return Err("this backend does not wrap".into());
+            return Err(Violation::NoWrap);
         }
         if child.base != 0 || child.height == 0 {
-            return Err(format!(
-                "a proof of the node of height {} at {} is not of a whole vector",
-                child.height, child.base
-            ));
+            return Err(Violation::Part { height: child.height, base: child.base });
         }
         Ok(*child)
     }
 
-    fn height(&self, height: usize) -> Result<u8, String> {
+    fn height(&self, height: usize) -> Result<u8, Violation> {
         let max = self.spec.class.height_max();
-        u8::try_from(height).ok().filter(|h| *h <= max).ok_or(format!("height {height} is above {max}"))
+        u8::try_from(height).ok().filter(|h| *h <= max).ok_or(Violation::Height { height, max })
     }
 
     fn proof(
@@ -241,7 +242,7 @@ impl NativeBackend {
 
 impl NativeBackend {
     fn prove_bucket(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
-        let made = self.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
+        let made = self.bucket_statement(&witness.leaves)?;
         let mut bytes = (witness.leaves.len() as u32).to_le_bytes().to_vec();
         bytes.push(made.height);
         for leaf in &witness.leaves {
@@ -260,9 +261,7 @@ impl NativeBackend {
     ) -> Result<NodeProof, BackendError> {
         self.check(left)?;
         self.check(right)?;
-        let made = self
-            .merge_statement(&left.statement, &right.statement, &witness.siblings)
-            .map_err(BackendError::Witness)?;
+        let made = self.merge_statement(&left.statement, &right.statement, &witness.siblings)?;
         let mut bytes = Vec::with_capacity(left.bytes.len() + right.bytes.len() + 32 * witness.siblings.len() + 19);
         push_child(&mut bytes, left);
         push_child(&mut bytes, right);
@@ -273,7 +272,7 @@ impl NativeBackend {
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
         self.check(child)?;
-        let made = self.wrap_statement(&child.statement).map_err(BackendError::Witness)?;
+        let made = self.wrap_statement(&child.statement)?;
         let mut bytes = Vec::with_capacity(child.bytes.len() + 9);
         push_child(&mut bytes, child);
         self.proof(NodeKind::Wrap, made, &child.statement, bytes)
@@ -323,6 +322,11 @@ fn check_child(kind: NodeKind) -> Result<(), String> {
         NodeKind::Bucket | NodeKind::Merge => Ok(()),
         NodeKind::Wrap => Err("a wrap cannot be a child".into()),
     }
+}
+
+/// A constraint that a proof breaks, in words.
+fn text(violation: Violation) -> String {
+    violation.to_string()
 }
 
 fn push_child(bytes: &mut Vec<u8>, child: &NodeProof) {

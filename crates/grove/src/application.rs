@@ -4,7 +4,7 @@
 //! then the output, one word per element. Inputs are constants that the circuits do not depend on, so applications that
 //! differ only in their inputs share one key.
 
-use evergrove_commit::LeafWitness;
+use evergrove_commit::{BackendError, LeafWitness};
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Builder};
 use evergrove_primitives::Goldilocks;
@@ -68,13 +68,13 @@ pub trait Application: Send + Sync {
     /// The output of the leaves, computed without a circuit.
     ///
     /// # Errors
-    /// The reason why a leaf has no output, or why outputs cannot be reduced.
-    fn map(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, String>;
+    /// [`BackendError::Witness`] with the reason why a leaf has no output, or why outputs cannot be reduced.
+    fn map(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, BackendError>;
     /// Combines two outputs, without a circuit.
     ///
     /// # Errors
-    /// The reason why they cannot be combined.
-    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, String>;
+    /// [`BackendError::Witness`] with the reason why they cannot be combined.
+    fn reduce(&self, left: &[Goldilocks], right: &[Goldilocks]) -> Result<Vec<Goldilocks>, BackendError>;
 }
 
 /// How statements encode an application's output, and its length.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evergrove_commit::watch::{Observer, Step};
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, Witness,
+    NodeProof, RecursionBackend, Violation, Witness,
 };
 use evergrove_multilinear::key::{Key, ReadError};
 use evergrove_multilinear::prover::ProofField;
@@ -303,12 +303,12 @@ fn read<K: Extension>(
 
 /// Compares the statement that the native rules compute from the witness with the one to prove. A witness that breaks
 /// the rules would give a proof that does not verify.
-fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
-    match proven {
-        Ok(proven) if proven == *stated => Ok(()),
-        Ok(proven) => Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}"))),
-        Err(reason) => Err(BackendError::Witness(reason)),
+fn agree(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
+    let proven = proven?;
+    if proven == *stated {
+        return Ok(());
     }
+    Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
 }
 
 impl RecursionBackend for GroveBackend {

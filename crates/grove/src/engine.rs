@@ -130,7 +130,7 @@ impl<K: ProofField> Engine<K> {
         let mut free = leaves(size, self.key().digest(), witness);
         let mut output = Vec::new();
         if let Some(app) = app {
-            output = app.map(&witness.leaves).map_err(BackendError::Witness)?;
+            output = app.map(&witness.leaves)?;
             free.extend(witness::application(size, complete, app.as_ref(), &witness.leaves));
         }
         let information = information(&witness.statement, self.judge().said(), &output);
@@ -152,7 +152,7 @@ impl<K: ProofField> Engine<K> {
         ended(Step::new(Phase::Claims, Work::default()));
         let outputs = children.map(|child| &child.output[..]);
         let output = match app {
-            Some(app) => app.reduce(outputs[0], outputs[1]).map_err(BackendError::Witness)?,
+            Some(app) => app.reduce(outputs[0], outputs[1])?,
             None => Vec::new(),
         };
         let public =
@@ -174,7 +174,7 @@ impl<K: ProofField> Engine<K> {
                 (digest, translation::bucket_data(size, key, &statement, &slots))
             }
             KeccakTree::OpenZeppelin(types) => {
-                let slots = openzeppelin::slots(size, types, witness).map_err(BackendError::Witness)?;
+                let slots = openzeppelin::slots(size, types, witness)?;
                 let digest = openzeppelin::digest(&slots);
                 let digest = digest.ok_or_else(|| BackendError::Witness("a bucket without a row".into()))?;
                 (digest, openzeppelin::bucket_data(size, types.len(), key, &statement, &slots))

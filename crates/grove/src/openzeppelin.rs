@@ -20,7 +20,7 @@
 //! is 0 the words may have any value, so every value can be a digest. The bit of a published digest is 1.
 
 use evergrove_commit::schema::row_tag;
-use evergrove_commit::{BucketWitness, LeafWitness};
+use evergrove_commit::{BackendError, BucketWitness, LeafWitness};
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element, Word};
 use evergrove_multilinear::circuit::{Arithmetic, BLOCK_HALVES, Builder, Hint};
 use evergrove_multilinear::recursion::{Children, Modes};
@@ -347,6 +347,39 @@ pub struct Row {
     pub halves: Vec<Goldilocks>,
 }
 
+/// The opening of a leaf is not the row of its slot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    /// The opening does not have the form of a row.
+    #[error("row {index} is not {expected} words of the ABI")]
+    Words {
+        /// The leaf's position.
+        index: u64,
+        /// The number of columns.
+        expected: usize,
+    },
+    /// A word is not a value of its column's type.
+    #[error("row {index} has a word that is not a value of type {kind}")]
+    Type {
+        /// The leaf's position.
+        index: u64,
+        /// The column's type.
+        kind: AbiType,
+    },
+    /// The words do not hash to the leaf's value.
+    #[error("row {index} does not hash to the slot's value")]
+    Value {
+        /// The leaf's position.
+        index: u64,
+    },
+}
+
+impl From<RowError> for BackendError {
+    fn from(e: RowError) -> Self {
+        Self::Witness(e.to_string())
+    }
+}
+
 impl Row {
     /// The row of these ABI words.
     pub fn new(words: &[AbiWord]) -> Self {
@@ -357,17 +390,17 @@ impl Row {
     ///
     /// # Errors
     /// If the opening does not hash to the leaf's value, or its words are not values of the types.
-    pub fn of(leaf: &LeafWitness, types: &[AbiType]) -> Result<Self, String> {
+    pub fn of(leaf: &LeafWitness, types: &[AbiType]) -> Result<Self, RowError> {
         let index = leaf.index;
         let words: Option<Vec<AbiWord>> = leaf.opening.chunks(WORD_HALVES).map(from_elements).collect();
         let words = words.filter(|words| words.len() == types.len());
-        let words = words.ok_or_else(|| format!("row {index} is not {} words of the ABI", types.len()))?;
+        let words = words.ok_or(RowError::Words { index, expected: types.len() })?;
         if let Some((kind, _)) = types.iter().zip(&words).find(|(kind, word)| !kind.is_canonical(word)) {
-            return Err(format!("row {index} has a word that is not a value of type {kind}"));
+            return Err(RowError::Type { index, kind: *kind });
         }
         let row = Self::new(&words);
         if row.value != leaf.value {
-            return Err(format!("row {index} does not hash to the slot's value"));
+            return Err(RowError::Value { index });
         }
         Ok(row)
     }
@@ -383,7 +416,7 @@ impl Row {
 ///
 /// # Errors
 /// The errors of [`Row::of`].
-pub fn slots(size: Size, types: &[AbiType], witness: &BucketWitness) -> Result<Vec<Option<Row>>, String> {
+pub fn slots(size: Size, types: &[AbiType], witness: &BucketWitness) -> Result<Vec<Option<Row>>, RowError> {
     let mut slots = vec![None; size.capacity];
     for leaf in &witness.leaves {
         slots[(leaf.index % size.capacity as u64) as usize] = Some(Row::of(leaf, types)?);

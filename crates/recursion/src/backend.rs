@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendId, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, Witness,
+    NodeProof, RecursionBackend, Violation, Witness,
 };
 use evergrove_primitives::Digest;
 use evergrove_verifier::{HeightClass, Profile, Statement};
@@ -213,12 +213,12 @@ pub(crate) fn build(
 }
 
 /// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
-pub fn agree(proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
-    match proven {
-        Ok(proven) if proven == *stated => Ok(()),
-        Ok(proven) => Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}"))),
-        Err(reason) => Err(BackendError::Witness(reason)),
+pub fn agree(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
+    let proven = proven?;
+    if proven == *stated {
+        return Ok(());
     }
+    Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
 }
 
 /// An error of a witness, in its own words.

@@ -14,7 +14,7 @@ use crate::backend::backend_id;
 use crate::circuit::{C, D, F, WrapTargets, from_hash, params_of, to_hash};
 use crate::gates::Gates;
 use crate::setup::{Circuit, CircuitPair, PairSpec};
-use crate::verifier::check_params;
+use crate::verifier::{OtherParams, check_params};
 
 /// Domain of [`KeySet::digest`], ASCII "KEYS".
 const DIGEST_DOMAIN: u32 = 0x4b45_5953;
@@ -35,6 +35,36 @@ pub struct KeySet {
     pub merge: VerifierKey,
     /// The wrap's common data and key.
     pub wrap: Option<(CommonData, VerifierKey)>,
+}
+
+/// Pinned keys are not those of a profile's circuits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeySetError {
+    /// A circuit has other parameters.
+    #[error("{circuits}: {difference}")]
+    Params {
+        /// The circuits that share these parameters.
+        circuits: &'static str,
+        /// The parameter that differs.
+        difference: OtherParams,
+    },
+    /// The wrap is missing, or the profile has no wrap.
+    #[error("wrap: expected {}, got {}", u8::from(*expected), u8::from(*found))]
+    Wrap {
+        /// Whether the profile has a wrap.
+        expected: bool,
+        /// Whether there is a key of a wrap.
+        found: bool,
+    },
+    /// The key of this kind is missing.
+    #[error("no {0} key")]
+    Missing(NodeKind),
+    /// The common data of this kind's key do not decode.
+    #[error("common data of {0} do not decode")]
+    CommonData(NodeKind),
+    /// Bucket and merge must have the same common data.
+    #[error("bucket and merge differ in their common data")]
+    Apart,
 }
 
 impl KeySet {
@@ -73,38 +103,35 @@ impl KeySet {
         if (&set.backend, set.profile, set.class) != (&backend_id(), profile, class) {
             return Err(internal(format!("are of {}, {}, {:?}", set.backend, set.profile, set.class)));
         }
-        let keys = Self::from_pinned(&set).map_err(internal)?;
-        keys.check_params(&params, profile.wrap().as_ref()).map_err(internal)?;
+        let keys = Self::from_pinned(&set).map_err(|e| internal(e.to_string()))?;
+        keys.check_params(&params, profile.wrap().as_ref()).map_err(|e| internal(e.to_string()))?;
         Ok(keys)
     }
 
     /// Compares the circuits with the parameters of bucket and merge, and of the wrap.
     ///
     /// # Errors
-    /// A text that names the difference.
-    pub fn check_params(&self, node: &FriParams, wrap: Option<&FriParams>) -> Result<(), String> {
-        check_params(&self.node_common, node).map_err(|e| format!("bucket and merge: {e}"))?;
+    /// [`KeySetError::Params`] and [`KeySetError::Wrap`].
+    pub fn check_params(&self, node: &FriParams, wrap: Option<&FriParams>) -> Result<(), KeySetError> {
+        let of = |circuits| move |difference| KeySetError::Params { circuits, difference };
+        check_params(&self.node_common, node).map_err(of("bucket and merge"))?;
         match (&self.wrap, wrap) {
-            (Some((common, _)), Some(params)) => check_params(common, params).map_err(|e| format!("wrap: {e}")),
+            (Some((common, _)), Some(params)) => check_params(common, params).map_err(of("wrap")),
             (None, None) => Ok(()),
-            (found, expected) => {
-                Err(format!("wrap: expected {}, got {}", u8::from(expected.is_some()), u8::from(found.is_some())))
-            }
+            (found, expected) => Err(KeySetError::Wrap { expected: expected.is_some(), found: found.is_some() }),
         }
     }
 
     /// The keys in a key file.
     ///
     /// # Errors
-    /// A text that says which key is missing or does not decode.
-    pub fn from_pinned(set: &keys::KeySet) -> Result<Self, String> {
-        let read = |kind: NodeKind| -> Result<(CommonData, VerifierKey), String> {
-            from_pinned(set.get(kind).ok_or_else(|| format!("no {kind} key"))?)
-        };
+    /// [`KeySetError::Missing`], [`KeySetError::CommonData`] and [`KeySetError::Apart`].
+    pub fn from_pinned(set: &keys::KeySet) -> Result<Self, KeySetError> {
+        let read = |kind: NodeKind| from_pinned(set.get(kind).ok_or(KeySetError::Missing(kind))?);
         let (node_common, bucket) = read(NodeKind::Bucket)?;
         let (merge_common, merge) = read(NodeKind::Merge)?;
         if merge_common != node_common {
-            return Err("bucket and merge differ in their common data".into());
+            return Err(KeySetError::Apart);
         }
         let wrap = set.get(NodeKind::Wrap).map(|_| read(NodeKind::Wrap)).transpose()?;
         Ok(Self { node_common, bucket, merge, wrap })
@@ -122,9 +149,8 @@ impl KeySet {
 }
 
 /// A pinned key in plonky2's types.
-pub(crate) fn from_pinned(key: &CircuitKey) -> Result<(CommonData, VerifierKey), String> {
-    let common = CommonData::from_bytes(key.common.clone(), &Gates)
-        .map_err(|_| format!("common data of {} do not decode", key.kind))?;
+pub(crate) fn from_pinned(key: &CircuitKey) -> Result<(CommonData, VerifierKey), KeySetError> {
+    let common = CommonData::from_bytes(key.common.clone(), &Gates).map_err(|_| KeySetError::CommonData(key.kind))?;
     let cap = MerkleCap(key.cap.iter().map(to_hash).collect());
     Ok((common, VerifierKey { constants_sigmas_cap: cap, circuit_digest: to_hash(&key.circuit_digest) }))
 }

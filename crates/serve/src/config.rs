@@ -1,5 +1,6 @@
 //! Configuration of a service.
 
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -86,10 +87,10 @@ impl Default for Config {
 
 /// Builds the key file of a backend's proofs. `Ok(None)` if verifiers know no key for them. The error says why the
 /// build failed.
-type MakeKey = dyn Fn(&BackendSpec) -> Result<Option<Vec<u8>>, String> + Send + Sync;
+type MakeKey = dyn Fn(&BackendSpec) -> Result<Option<Vec<u8>>, Box<dyn Error + Send + Sync>> + Send + Sync;
 
 /// A key file or the reason why its build failed, and the time of the build.
-type Made = (Result<Option<Bytes>, String>, Instant);
+type Made = (Result<Option<Bytes>, Arc<dyn Error + Send + Sync>>, Instant);
 
 /// Time until a failed build is tried again.
 const KEY_RETRY: Duration = Duration::from_secs(60);
@@ -103,18 +104,21 @@ pub struct KeyFiles {
 
 impl KeyFiles {
     /// Key files that `make` builds.
-    pub fn new(make: impl Fn(&BackendSpec) -> Result<Option<Vec<u8>>, String> + Send + Sync + 'static) -> Self {
+    pub fn new<F>(make: F) -> Self
+    where
+        F: Fn(&BackendSpec) -> Result<Option<Vec<u8>>, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+    {
         Self { make: Arc::new(make), made: Arc::default() }
     }
 
     /// The key file of a backend's proofs. The first call takes a second or more. Failures are kept for a minute.
-    pub(crate) fn of(&self, spec: &BackendSpec) -> Result<Option<Bytes>, String> {
+    pub(crate) fn of(&self, spec: &BackendSpec) -> Result<Option<Bytes>, Arc<dyn Error + Send + Sync>> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|(_, (file, at))| file.is_ok() || at.elapsed() < KEY_RETRY);
         if let Some((_, (file, _))) = made.iter().find(|(of, _)| of == spec) {
             return file.clone();
         }
-        let file = (self.make)(spec).map(|file| file.map(Bytes::from));
+        let file = (self.make)(spec).map(|file| file.map(Bytes::from)).map_err(Arc::from);
         made.push((spec.clone(), (file.clone(), Instant::now())));
         file
     }
@@ -324,19 +328,19 @@ mod tests {
             let (asked, made) = (asked.clone(), made.clone());
             KeyFiles::new(move |_| {
                 *asked.lock().unwrap() += 1;
-                made.lock().unwrap().clone()
+                Ok(made.lock().unwrap().clone()?)
             })
         };
         let choice = BackendChoice::new("native", Profile::Paper);
         let spec = BackendSpec { choice, version: 1, class: HeightClass::ALL[0], capacity: 4, wraps: true };
         for _ in 0..2 {
-            assert_eq!(files.of(&spec), Err("no memory".into()));
+            assert_eq!(files.of(&spec).unwrap_err().to_string(), "no memory");
         }
         assert_eq!(*asked.lock().unwrap(), 1);
         *made.lock().unwrap() = Ok(Some(vec![7]));
         files.made.lock().unwrap()[0].1.1 -= KEY_RETRY;
         for _ in 0..2 {
-            assert_eq!(files.of(&spec), Ok(Some(Bytes::from_static(&[7]))));
+            assert_eq!(files.of(&spec).unwrap(), Some(Bytes::from_static(&[7])));
         }
         assert_eq!(*asked.lock().unwrap(), 2);
     }

@@ -27,8 +27,22 @@ const BOUNDS: Bounds = Bounds {
     last: Duration::from_secs(5),
 };
 
-/// Returns `Ok` while a process accepts work, otherwise the reason why it does not.
-type Ready = dyn Fn() -> Result<(), String> + Send + Sync;
+/// The reason why a process does not accept work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// The process has not begun to work, or ends.
+    #[error("it has not begun, or is ending")]
+    Idle,
+    /// The queue of its tasks does not answer.
+    #[error("the queue does not answer")]
+    Queue,
+    /// The service is told to stop.
+    #[error("the service stops")]
+    Stopping,
+}
+
+/// Returns `Ok` while a process accepts work.
+type Ready = dyn Fn() -> Result<(), NotReady> + Send + Sync;
 
 /// The health and metrics of a process.
 #[derive(Clone)]
@@ -39,12 +53,12 @@ pub struct Health {
 
 impl Health {
     /// Serves the metrics of `registry`. `ready` says whether the process accepts work; every caller sees its error.
-    pub fn new(registry: Arc<Registry>, ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn new(registry: Arc<Registry>, ready: impl Fn() -> Result<(), NotReady> + Send + Sync + 'static) -> Self {
         Self { registry, ready: Arc::new(ready) }
     }
 
     /// The health of a process that runs tasks, and the metrics of these tasks, which the caller updates.
-    pub fn of_tasks(ready: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> (Self, Metrics) {
+    pub fn of_tasks(ready: impl Fn() -> Result<(), NotReady> + Send + Sync + 'static) -> (Self, Metrics) {
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry);
         (Self::new(Arc::new(registry), ready), metrics)

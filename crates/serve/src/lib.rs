@@ -36,7 +36,7 @@ mod tls;
 pub use access::AccessLog;
 pub use config::{Config, KeyFiles, Right, Token, TokenError, Tokens, TokensError};
 pub use event::Event;
-pub use health::{Health, health};
+pub use health::{Health, NotReady, health};
 pub use http::openapi;
 pub use problem::Problem;
 pub use runs::{Progress, ProofState};

@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::backups::Backups;
 use crate::epochs::{Asker, Done, Epochs, Waiting, lost};
-use crate::health::Health;
+use crate::health::{Health, NotReady};
 use crate::http::connections::{self, Bounds, Front};
 use crate::http::epochs::Committing;
 use crate::metrics::ServiceMetrics;
@@ -341,8 +341,8 @@ impl Shared {
 
     /// Says whether the service accepts changes, or why not. Late proofs do not matter: epochs are committed without
     /// them.
-    fn ready(&self) -> Result<(), String> {
-        if self.is_leaving() { Err("the service stops".into()) } else { Ok(()) }
+    fn ready(&self) -> Result<(), NotReady> {
+        if self.is_leaving() { Err(NotReady::Stopping) } else { Ok(()) }
     }
 
     /// Waits until the service is told to stop.

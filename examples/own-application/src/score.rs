@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove::apps::catalog::Kind;
+use evergrove::apps::catalog::{Kind, KindError};
 use evergrove::apps::tables::{self, Circuits};
 use evergrove::apps::{Leaf, MapReduce, MapReduceError};
 use evergrove::commit::schema::{ColumnType, Schema};
@@ -29,21 +29,22 @@ impl Score {
     ///
     /// # Errors
     /// A sentence about an invalid column or weight.
-    pub fn new(schema: Schema, mut weights: Vec<(u16, u32)>) -> Result<Self, String> {
+    pub fn new(schema: Schema, mut weights: Vec<(u16, u32)>) -> Result<Self, KindError> {
         weights.sort_unstable();
         if weights.is_empty() || weights.len() > MAX_COLUMNS {
-            return Err(format!("{} columns, expected 1 to {MAX_COLUMNS}", weights.len()));
+            return Err(format!("{} columns, expected 1 to {MAX_COLUMNS}", weights.len()).into());
         }
         if let Some(pair) = weights.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(format!("duplicate column {}", pair[0].0));
+            return Err(format!("duplicate column {}", pair[0].0).into());
         }
         for (column, weight) in &weights {
             let column = schema.columns().get(usize::from(*column)).ok_or_else(|| format!("no column {column}"))?;
             if column.kind != ColumnType::Unsigned || column.nullable {
-                return Err(format!("column {:?} is not of type unsigned without nulls", column.name));
+                return Err(format!("column {:?} is not of type unsigned without nulls", column.name).into());
             }
             if *weight == 0 || weight >> NUMBER_BITS != 0 {
-                return Err(format!("the weight {weight} of {:?} is not from 1 to 2^{NUMBER_BITS} - 1", column.name));
+                let bound = format!("from 1 to 2^{NUMBER_BITS} - 1");
+                return Err(format!("the weight {weight} of {:?} is not {bound}", column.name).into());
             }
         }
         Ok(Self { schema, weights })
@@ -140,21 +141,21 @@ impl Kind for Scores {
         "rows, and total and greatest of a weighted sum of columns; parameters: COLUMN=WEIGHT, separated by commas"
     }
 
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
         let too_short = || format!("{} bytes are too short", parameters.len());
         let (n, rest) = parameters.split_first().ok_or_else(too_short)?;
         let (weights, schema) = rest.split_at_checked(6 * usize::from(*n)).ok_or_else(too_short)?;
         let weight = |b: &[u8]| (u16::from_le_bytes([b[0], b[1]]), u32::from_le_bytes([b[2], b[3], b[4], b[5]]));
-        let schema = Schema::from_bytes(schema).map_err(|e| e.to_string())?;
+        let schema = Schema::from_bytes(schema)?;
         Ok(Arc::new(Score::new(schema, weights.chunks(6).map(weight).collect())?))
     }
 
-    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, String> {
+    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
         let weight = |item: &str| {
             let (name, weight) = item.split_once('=').ok_or_else(|| format!("{item:?} is not COLUMN=WEIGHT"))?;
             let (column, _) = schema.column(name).ok_or_else(|| format!("the schema has no column {name:?}"))?;
             let weight = weight.parse().map_err(|_| format!("the weight {weight:?} is not a number"))?;
-            Ok::<_, String>((column as u16, weight))
+            Ok::<_, KindError>((column as u16, weight))
         };
         let weights = text.split(',').map(weight).collect::<Result<_, _>>()?;
         Ok(Arc::new(Score::new(schema.clone(), weights)?))

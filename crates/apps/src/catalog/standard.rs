@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove_commit::schema::Schema;
 
-use super::Kind;
+use super::{Kind, KindError};
 use crate::MapReduce;
 use crate::aggregate::{self, Aggregate, Query};
 use crate::bls::{BlsKeys, table};
@@ -27,11 +27,11 @@ impl Kind for Aggregates {
         "what a query's answer is made of; parameters: the query, like SELECT COUNT(*) FROM t"
     }
 
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
-        Ok(Arc::new(Aggregate::from_parameters(parameters).map_err(|e| e.to_string())?))
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
+        Ok(Arc::new(Aggregate::from_parameters(parameters)?))
     }
 
-    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, String> {
+    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
         let query = Query::parse(schema, text).map_err(|e| format!("{e}: {}", e.remedy()))?;
         Ok(Arc::new(Aggregate::new(query.plan().clone())))
     }
@@ -49,11 +49,11 @@ impl Kind for Keys {
         "sum and number of BLS keys, in a table of app bls-table; no parameters"
     }
 
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
-        Ok(Arc::new(BlsKeys::from_parameters(parameters).map_err(|e| e.to_string())?))
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
+        Ok(Arc::new(BlsKeys::from_parameters(parameters)?))
     }
 
-    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, String> {
+    fn parse(&self, text: &str, schema: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
         if *schema != table::schema() {
             return Err("the schema is not that of a table of BLS keys".into());
         }
@@ -74,11 +74,11 @@ impl Kind for Sequences {
         "sample: a fingerprint of all rows in their order; no parameters"
     }
 
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
         if parameters.is_empty() { Ok(Arc::new(Sequence)) } else { Err("expected none".into()) }
     }
 
-    fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, String> {
+    fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
         no_parameters(text)?;
         Ok(Arc::new(Sequence))
     }
@@ -96,16 +96,16 @@ impl Kind for Tallies {
         "sample: number of rows, and sum of the first elements of their values; parameters: bits of an element, 1 to 23"
     }
 
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
         Ok(Arc::new(Tally::from_parameters(parameters)?))
     }
 
-    fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, String> {
-        let bits: u8 = text.parse().map_err(|_| "not a number of bits from 1 to 23".to_owned())?;
+    fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
+        let bits: u8 = text.parse().map_err(|_| "not a number of bits from 1 to 23")?;
         self.make(&[bits])
     }
 }
 
-fn no_parameters(text: &str) -> Result<(), String> {
+fn no_parameters(text: &str) -> Result<(), KindError> {
     if text.is_empty() { Ok(()) } else { Err("the application has no parameters: leave them out".into()) }
 }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use evergrove_apps::catalog::{Application, Catalog, CatalogError, CircuitsError, Kind};
+use evergrove_apps::catalog::{Application, Catalog, CatalogError, CircuitsError, Kind, KindError};
 use evergrove_apps::digest_translation::{DigestTranslation, Format};
 use evergrove_apps::laws::{Case, check, refuses_leaf};
 use evergrove_apps::samples::Tally;
@@ -61,11 +61,11 @@ impl Kind for Counts {
     fn help(&self) -> &str {
         "rows"
     }
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
         let plain: Vec<u8> = parameters.iter().map(|b| b & 0x7f).collect();
         Ok(Arc::new(Count { tally: Tally::from_parameters(&plain)?, wrong: 0 }))
     }
-    fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, String> {
+    fn parse(&self, text: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
         self.make(&[text.len() as u8])
     }
 }

@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         tls,
         access: access.clone(),
         public_read: args.public_read,
-        key_files: Some(KeyFiles::new(move |spec| key_file(&config, spec))),
+        key_files: Some(KeyFiles::new(move |spec| Ok(key_file(&config, spec)?))),
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),
@@ -230,14 +230,13 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 }
 
 /// The key file of a backend's proofs. Only batches of rows have a key that every verifier knows.
-fn key_file(config: &Config, spec: &BackendSpec) -> std::result::Result<Option<Vec<u8>>, String> {
+fn key_file(config: &Config, spec: &BackendSpec) -> Result<Option<Vec<u8>>> {
     let choice = &spec.choice;
     if choice.name != Backend::Grove.name() || choice.scheme.has_app() {
         return Ok(None);
     }
     let mut file = Vec::new();
-    let key = config.batch_key(choice.profile, spec.class).map_err(|e| e.to_string())?;
-    key.write_key(&mut file).map_err(|e| e.to_string())?;
+    config.batch_key(choice.profile, spec.class)?.write_key(&mut file)?;
     Ok(Some(file))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evergrove::apps::catalog::{Catalog, Kind};
+use evergrove::apps::catalog::{Catalog, Kind, KindError};
 use evergrove::apps::samples::Tally;
 use evergrove::apps::tables::Circuits;
 use evergrove::apps::{Leaf, MapReduce, MapReduceError};
@@ -53,10 +53,10 @@ impl Kind for Mine {
     fn help(&self) -> &str {
         "a tally"
     }
-    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, String> {
+    fn make(&self, parameters: &[u8]) -> Result<Arc<dyn MapReduce>, KindError> {
         Ok(Arc::new(Self(Tally::from_parameters(parameters)?)))
     }
-    fn parse(&self, _: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, String> {
+    fn parse(&self, _: &str, _: &Schema) -> Result<Arc<dyn MapReduce>, KindError> {
         self.make(&[20])
     }
 }

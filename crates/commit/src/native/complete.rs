@@ -4,7 +4,7 @@ use evergrove_primitives::Digest;
 use evergrove_verifier::tree::{leaf_digest, node_digest, null_digests};
 use evergrove_verifier::{NodeKind, Scheme, Statement};
 
-use super::{NativeBackend, Reader, climb};
+use super::{NativeBackend, Reader, Violation, climb, text};
 use crate::{BackendError, BucketWitness, LeafWitness, NodeProof};
 
 impl NativeBackend {
@@ -12,26 +12,26 @@ impl NativeBackend {
     /// it is the first block.
     ///
     /// # Errors
-    /// The constraint that does not hold, in words.
-    pub fn filled_statement(&self, height: u8, leaves: &[LeafWitness]) -> Result<Statement, String> {
+    /// The constraint that does not hold.
+    pub fn filled_statement(&self, height: u8, leaves: &[LeafWitness]) -> Result<Statement, Violation> {
         let block_height = self.spec.capacity.ilog2() as u8;
         let first = leaves.first().map_or(0, |leaf| leaf.index);
         let height = self.height(height.into())?;
         if height < block_height {
-            return Err(format!("a node of height {height} is below a block of height {block_height}"));
+            return Err(Violation::BelowBlock { height, block: block_height });
         }
         if self.spec.choice.scheme == Scheme::Tree && height > block_height {
-            return Err(format!("a block of height {block_height} does not climb to height {height}"));
+            return Err(Violation::Climb { block: block_height, height });
         }
         if let Some(w) = leaves.windows(2).find(|w| w[0].index >= w[1].index) {
-            return Err(format!("index {} is followed by {}: indices must increase", w[0].index, w[1].index));
+            return Err(Violation::Order { index: w[0].index, next: w[1].index });
         }
         let number = first >> block_height;
         if first >> self.spec.class.height_max() != 0 {
-            return Err(format!("index {first} is not below 2^{}", self.spec.class.height_max()));
+            return Err(Violation::Index { index: first, height: self.spec.class.height_max() });
         }
         if let Some(leaf) = leaves.iter().find(|l| l.index >> block_height != number) {
-            return Err(format!("index {} is not in block {number} of 2^{block_height} slots", leaf.index));
+            return Err(Violation::OtherBlock { index: leaf.index, number, block: block_height });
         }
         let nulls = null_digests(height);
         let mut level: Vec<(u64, Digest)> = leaves.iter().map(|l| (l.index, leaf_digest(l.index, &l.value))).collect();
@@ -51,15 +51,15 @@ impl NativeBackend {
     }
 
     /// A climb from `level` passes only over empty subtrees.
-    pub(super) fn check_empty(&self, level: u8, siblings: &[Digest]) -> Result<(), String> {
+    pub(super) fn check_empty(&self, level: u8, siblings: &[Digest]) -> Result<(), Violation> {
         let nulls = null_digests(self.spec.class.height_max());
         let found = (level..).zip(siblings).find(|(l, s)| nulls.get(usize::from(*l)) != Some(*s));
-        found.map_or(Ok(()), |(l, _)| Err(format!("the climb passes over a subtree of height {l} that is not empty")))
+        found.map_or(Ok(()), |(l, _)| Err(Violation::Occupied { height: l }))
     }
 
     pub(super) fn prove_filled(&self, witness: &BucketWitness) -> Result<NodeProof, BackendError> {
         let asked = &witness.statement;
-        let made = self.filled_statement(asked.height, &witness.leaves).map_err(BackendError::Witness)?;
+        let made = self.filled_statement(asked.height, &witness.leaves)?;
         let mut bytes = vec![made.height];
         bytes.extend_from_slice(&(witness.leaves.len() as u32).to_le_bytes());
         for leaf in &witness.leaves {
@@ -80,6 +80,6 @@ impl NativeBackend {
             Ok(LeafWitness { index, value, siblings: Vec::new(), opening: Vec::new() })
         };
         let leaves = (0..count).map(|_| leaf(r)).collect::<Result<Vec<_>, String>>()?;
-        self.filled_statement(height, &leaves)
+        self.filled_statement(height, &leaves).map_err(text)
     }
 }

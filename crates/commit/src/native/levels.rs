@@ -4,21 +4,21 @@ use evergrove_primitives::Digest;
 use evergrove_verifier::tree::{canonical_digest, node_digest, null_digests};
 use evergrove_verifier::{NodeKind, Scheme, Statement};
 
-use super::{NativeBackend, Reader, push_child};
+use super::{NativeBackend, Reader, Violation, push_child, text};
 use crate::{BackendError, BlockWitness, LevelWitness, NodeProof};
 
 impl NativeBackend {
     /// The statement of a block of these slots, with base 0: its circuit does not know its position.
     ///
     /// # Errors
-    /// The constraint that does not hold, in words.
-    pub fn block_statement(&self, leaves: &[Digest], members: &[bool]) -> Result<Statement, String> {
+    /// The constraint that does not hold.
+    pub fn block_statement(&self, leaves: &[Digest], members: &[bool]) -> Result<Statement, Violation> {
         let slots = leaves.len();
         if !slots.is_power_of_two() || slots > self.spec.capacity || members.len() != slots {
-            return Err(format!("{slots} leaves and {} flags in a block of {}", members.len(), self.spec.capacity));
+            return Err(Violation::Slots { leaves: slots, flags: members.len(), capacity: self.spec.capacity });
         }
         if !members.contains(&true) {
-            return Err("a block without a member".into());
+            return Err(Violation::NoMember);
         }
         let height = slots.ilog2() as u8;
         let mut level = leaves.to_vec();
@@ -34,27 +34,27 @@ impl NativeBackend {
     /// the paper's scheme, whose circuits have no base.
     ///
     /// # Errors
-    /// The constraint that does not hold, in words.
+    /// The constraint that does not hold.
     pub fn level_statement(
         &self,
         children: [Option<&Statement>; 2],
         witness: &LevelWitness,
-    ) -> Result<Statement, String> {
+    ) -> Result<Statement, Violation> {
         let height = match children {
             [Some(l), Some(r)] if l.height != r.height => {
-                return Err(format!("children of heights {} and {}", l.height, r.height));
+                return Err(Violation::Heights { left: l.height, right: r.height });
             }
             [Some(c), _] | [None, Some(c)] => c.height + 1,
-            [None, None] => return Err("a level without a child".into()),
+            [None, None] => return Err(Violation::NoChild),
         };
         if height <= self.spec.capacity.ilog2() as u8 || height > self.spec.class.height_max() {
             let (low, high) = (self.spec.capacity.ilog2() + 1, self.spec.class.height_max());
-            return Err(format!("a level of height {height}, not of {low} to {high}"));
+            return Err(Violation::Level { height, low, high });
         }
         for (k, child) in children.into_iter().enumerate() {
             let (root, canonical) = (witness.roots[k], witness.canonicals[k]);
             if child.map(|c| c.canonical) != canonical || child.is_some_and(|c| c.root != root) {
-                return Err(format!("child {k} states {child:?}, not ({root}, {canonical:?})"));
+                return Err(Violation::Stated { child: k, stated: child.copied().map(Box::new), root, canonical });
             }
         }
         let root = node_digest(&witness.roots[0], &witness.roots[1]);
@@ -70,21 +70,21 @@ impl NativeBackend {
     }
 
     /// The base of the node above these children; children without a statement are empty.
-    fn parent_of(&self, children: [Option<&Statement>; 2], roots: &[Digest; 2], height: u8) -> Result<u64, String> {
+    fn parent_of(&self, children: [Option<&Statement>; 2], roots: &[Digest; 2], height: u8) -> Result<u64, Violation> {
         let (mut base, null) = (None, null_digests(height)[usize::from(height) - 1]);
         for (k, (child, root)) in children.into_iter().zip(roots).enumerate() {
             let Some(child) = child else {
                 if *root != null {
-                    return Err(format!("child {k} of height {} is not empty", height - 1));
+                    return Err(Violation::NotEmpty { child: k, height: height - 1 });
                 }
                 continue;
             };
             let above = child.base >> height << height;
             if child.base != above | (k as u64) << (height - 1) || *base.get_or_insert(above) != above {
-                return Err(format!("the node of height {} at {} is not child {k}", height - 1, child.base));
+                return Err(Violation::OtherChild { height: height - 1, base: child.base, child: k });
             }
         }
-        base.ok_or("a level without a child".into())
+        base.ok_or(Violation::NoChild)
     }
 
     fn made(
@@ -98,7 +98,7 @@ impl NativeBackend {
     }
 
     pub(super) fn prove_paper_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
-        let made = self.block_statement(&witness.leaves, &witness.members).map_err(BackendError::Witness)?;
+        let made = self.block_statement(&witness.leaves, &witness.members)?;
         let mut bytes = vec![made.height];
         for (leaf, member) in witness.leaves.iter().zip(&witness.members) {
             bytes.push((*member).into());
@@ -113,8 +113,7 @@ impl NativeBackend {
         witness: &LevelWitness,
     ) -> Result<NodeProof, BackendError> {
         children.into_iter().flatten().try_for_each(|c| self.check(c))?;
-        let made =
-            self.level_statement(children.map(|c| c.map(|c| &c.statement)), witness).map_err(BackendError::Witness)?;
+        let made = self.level_statement(children.map(|c| c.map(|c| &c.statement)), witness)?;
         let mut bytes = Vec::new();
         for (child, root) in children.into_iter().zip(&witness.roots) {
             bytes.push(child.is_some().into());
@@ -138,7 +137,7 @@ impl NativeBackend {
             members.push(flag(r)?);
             leaves.push(r.digest()?);
         }
-        self.block_statement(&leaves, &members)
+        self.block_statement(&leaves, &members).map_err(text)
     }
 
     pub(super) fn level(&self, r: &mut Reader<'_>, depth: u8) -> Result<Statement, String> {
@@ -155,7 +154,8 @@ impl NativeBackend {
         }
         let canonicals = statements.map(|s| s.map(|s: Statement| s.canonical));
         let statement = Statement { root: Digest::ZERO, canonical: Digest::ZERO, height: 0, base: 0 };
-        self.level_statement(statements.each_ref().map(Option::as_ref), &LevelWitness { statement, roots, canonicals })
+        let witness = LevelWitness { statement, roots, canonicals };
+        self.level_statement(statements.each_ref().map(Option::as_ref), &witness).map_err(text)
     }
 }
 

@@ -60,7 +60,7 @@ impl Monolithic {
     /// [`BackendError::Witness`] when the witness does not show its statement, or that is not of a whole vector of this
     /// height.
     pub fn prove(&self, witness: &BucketWitness) -> Result<BatchProof, BackendError> {
-        let shown = self.rules.bucket_statement(&witness.leaves).map_err(BackendError::Witness)?;
+        let shown = self.rules.bucket_statement(&witness.leaves)?;
         if shown != witness.statement || (shown.height, shown.base) != (self.height, 0) {
             return Err(BackendError::Witness(format!("it shows {shown:?}, not {:?}", witness.statement)));
         }

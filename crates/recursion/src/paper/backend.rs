@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BlockWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
-    RecursionBackend, Witness,
+    RecursionBackend, Violation, Witness,
 };
 use evergrove_verifier::keys::{CircuitKey, PaperKeys, pinned_paper};
 use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
@@ -12,7 +12,7 @@ use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 use super::PaperVerifier;
 use super::chain::{Chain, Node};
 use super::level::Keyed;
-use crate::backend::{BACKEND_NAME, backend_spec, witness_error};
+use crate::backend::{BACKEND_NAME, agree, backend_spec, witness_error};
 use crate::cache::circuit_bytes;
 use crate::circuit::{F, PlonkyProof, to_hash};
 use crate::keys::to_pinned;
@@ -156,13 +156,9 @@ impl PaperBackend {
         Ok((kind.verified(child.kind, &child.bytes, public_inputs(&child.statement))?, kind))
     }
 
-    /// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
-    fn agree(&self, proven: Result<Statement, String>, stated: &Statement) -> Result<(), BackendError> {
-        let proven = proven.map(|p| Statement { base: stated.base, ..p }).map_err(BackendError::Witness)?;
-        if proven == *stated {
-            return Ok(());
-        }
-        Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
+    /// [`agree`], for statements without a base.
+    fn agree(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
+        agree(proven.map(|p| Statement { base: stated.base, ..p }), stated)
     }
 
     fn finish(
@@ -187,7 +183,7 @@ pub(super) fn public_inputs(statement: &Statement) -> Vec<F> {
 impl PaperBackend {
     fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
         let statement = witness.statement;
-        self.agree(self.rules.block_statement(&witness.leaves, &witness.members), &statement)?;
+        Self::agree(self.rules.block_statement(&witness.leaves, &witness.members), &statement)?;
         let Node::Block(link) = self.chain.node(statement.height) else {
             return Err(BackendError::Witness(format!("a block of height {}", statement.height)));
         };
@@ -203,7 +199,7 @@ impl PaperBackend {
         let statement = witness.statement;
         let [left, right] = children.map(|c| c.map(|c| self.child(c)).transpose());
         let proofs = [left?, right?];
-        self.agree(self.rules.level_statement(children.map(|c| c.map(|c| &c.statement)), witness), &statement)?;
+        Self::agree(self.rules.level_statement(children.map(|c| c.map(|c| &c.statement)), witness), &statement)?;
         let Node::Level(level) = self.chain.node(statement.height) else {
             return Err(BackendError::Witness(format!("a level of height {}", statement.height)));
         };
@@ -215,7 +211,7 @@ impl PaperBackend {
     }
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        self.agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+        Self::agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
         let (proof, kind) = self.child(child)?;
         let circuit = match self.chain.wrap(child.statement.height) {
             Some(link) => &link.circuit,

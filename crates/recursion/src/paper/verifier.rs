@@ -48,7 +48,7 @@ impl PaperVerifier {
         let key = self.keys.get(height).filter(|k| k.kind == proof.kind).ok_or_else(|| {
             BackendError::Rejected(format!("no {} proof is of a whole vector of height {height}", proof.kind))
         })?;
-        let (common, key) = from_pinned(key).map_err(BackendError::Internal)?;
+        let (common, key) = from_pinned(key).map_err(|e| BackendError::Internal(e.to_string()))?;
         let profile = self.keys.profile;
         let params = match profile.wrap() {
             Some(wrap) => wrap,

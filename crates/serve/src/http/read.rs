@@ -464,7 +464,7 @@ pub(crate) async fn key(
     // Building a key file takes a second and much memory: one is built at a time, and then kept.
     let made = tokio::task::spawn_blocking(move || file.of(&spec)).await.map_err(|_| Problem::store())?;
     let bytes = made.map_err(|e| {
-        tracing::error!(error = e, "no key file");
+        tracing::error!(error = e.to_string(), "no key file");
         Problem::store()
     })?;
     Ok(octets(bytes.ok_or_else(missing)?).into_response())
