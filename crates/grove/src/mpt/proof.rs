@@ -224,7 +224,10 @@ impl<K: Extension> StateVerifier<K> {
     ///
     /// # Errors
     /// The reason for a refusal.
-    pub fn check(&self, proof: &NodeProof) -> Result<(), String> {
+    pub fn check(&self, proof: &NodeProof) -> Result<(), StateProofError> {
+        self.holds(proof).map_err(StateProofError::Refused)
+    }
+    fn holds(&self, proof: &NodeProof) -> Result<(), String> {
         let (read, claim) = self.read(proof)?;
         let key = self.key_of(proof.kind)?;
         // The pieces below are of the key of pieces if the claim that the join passes on holds.
@@ -238,9 +241,9 @@ impl<K: Extension> StateVerifier<K> {
     ///
     /// # Errors
     /// The reason for a refusal.
-    pub fn verify(&self, kind: Kind, proof: &[u8], roots: &[(Tag, Hash, Digest)]) -> Result<(), String> {
+    pub fn verify(&self, kind: Kind, proof: &[u8], roots: &[(Tag, Hash, Digest)]) -> Result<(), StateProofError> {
         if roots.is_empty() || !roots.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err("the tags of the roots do not increase".into());
+            return Err(StateProofError::Refused("the tags of the roots do not increase".into()));
         }
         let lists = [list_of_roots(roots), Digest::ZERO];
         self.check(&NodeProof { kind, lists, bytes: proof.to_vec() })
@@ -364,7 +367,7 @@ impl<K: ProofField> StateProver<K> {
     }
     /// Verifies a new proof.
     fn checked(&self, proof: NodeProof) -> Result<NodeProof, PieceError> {
-        self.verifier.check(&proof).map_err(PieceError::Internal)?;
+        self.verifier.holds(&proof).map_err(PieceError::Internal)?;
         Ok(proof)
     }
 }
@@ -693,7 +696,7 @@ impl StateProof {
         let verifier = verifier.ok_or(StateProofError::Format("no circuit has this size"))?;
         let lists = [self.statement.list(), Digest::ZERO];
         let proof = NodeProof { kind: self.kind, lists, bytes: self.proof.clone() };
-        verifier.check(&proof).map_err(StateProofError::Refused)?;
+        verifier.check(&proof)?;
         Ok(verifier.bits())
     }
 }

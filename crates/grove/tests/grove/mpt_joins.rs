@@ -95,7 +95,7 @@ fn joins_with_other_bytes_are_refused() {
         let claim = (0..64).map(|m| 16 * (m + 1)).find(|&claim| {
             let mut cut = proof.clone();
             cut.bytes.truncate(claim);
-            verifier.check(&cut).is_err_and(|e| !e.contains(&format!("of {claim} bytes")))
+            verifier.check(&cut).is_err_and(|e| !e.to_string().contains(&format!("of {claim} bytes")))
         });
         claim.unwrap_or(16 * 24)
     };
