@@ -180,12 +180,12 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     let leaves = 1u64 << args.log_size;
     let mut vector = Vector::new(args.log_size, MemoryStore::new())?;
     vector.apply(&(0..leaves).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
-    let parameters: PublicParameters<&dyn RecursionBackend> = vc::r#gen(args.log_size, backend)?;
+    let parameters: PublicParameters<&dyn RecursionBackend> = vc::setup(args.log_size, backend)?;
 
     // The first proofs also make the provers' tables.
     let mut small = Vector::new(args.bucket_height + 1, MemoryStore::new())?;
     small.apply(&(0..2 << args.bucket_height).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
-    vc::agg(&vc::r#gen(small.height(), backend)?, &[], &small)?;
+    vc::agg(&vc::setup(small.height(), backend)?, &[], &small)?;
     let ((_, mut data), all) = memory::took(|| Ok(vc::agg(&parameters, &[], &vector)?))?;
     let proofs = data.made;
     let cost = data.batch.cost(backend.spec().wraps);

@@ -16,7 +16,7 @@ use evergrove::{AppKey, Config};
 
 use crate::args::parse_profile;
 use crate::commands::verify::MAX_SUCCINCT_BYTES;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{Report, count, seconds};
 use crate::{files, leader, results};
 
@@ -91,7 +91,7 @@ impl VerifyArgs {
         let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
         let policy = apps.iter().fold(policy, |policy, app| policy.allow_app(app.id(), scheme));
         let refused =
-            |message: String| Mistake::refused(message, format!("ask for a proof of {wanted} at this commitment"));
+            |message: String| CliError::refused(message, format!("ask for a proof of {wanted} at this commitment"));
         let claimed = BatchProof::decode(bytes).map_err(|e| refused(format!("not a proof file: {e}")))?;
         // The claims of the file decide which keys are built. They do not decide whether it is accepted: the policy
         // does.
@@ -110,14 +110,14 @@ impl VerifyArgs {
                 let pinned = || AppKey::pinned_digest(app, scheme, claimed.profile, class);
                 let digest = self.key_digest.or_else(pinned).ok_or_else(|| {
                     let message = "--key-file: the key of these circuits is not pinned";
-                    Mistake::usage(message, "give --key-digest with the digest that it must have")
+                    CliError::usage(message, "give --key-digest with the digest that it must have")
                 })?;
                 let mut file = File::open(path).with_context(|| path.display().to_string())?;
                 let key = AppKey::read(app, scheme, claimed.profile, class, &mut file, digest);
                 let key = key.map_err(|e| {
                     let remedy =
                         "give the key of this application, scheme, profile and height class: keys export writes it";
-                    Mistake::refused(format!("{}: {e}", path.display()), remedy)
+                    CliError::refused(format!("{}: {e}", path.display()), remedy)
                 })?;
                 let bits = key.bits();
                 key.add_to(&mut backends);
@@ -126,7 +126,7 @@ impl VerifyArgs {
             None => {
                 let config = leader::config(self.keys.as_deref())?;
                 let bits = config.add_app_verifier(&mut backends, app, scheme, claimed.profile, class);
-                bits.map_err(|e| Mistake::usage(e.to_string(), "ask for less at a time"))?
+                bits.map_err(|e| CliError::usage(e.to_string(), "ask for less at a time"))?
             }
         };
 
@@ -154,11 +154,11 @@ impl VerifyArgs {
         let policy = self.allow_profile.iter().fold(Policy::default(), |p, profile| p.allow_profile(*profile));
         let bytes = files::read_proof(&self.proof, MAX_SUCCINCT_BYTES, "check the path: no proof is that long")?;
         let claimed = BatchProof::decode(&bytes);
-        let claimed = claimed.map_err(|e| Mistake::refused(format!("not a proof file: {e}"), "ask for the proof"))?;
+        let claimed = claimed.map_err(|e| CliError::refused(format!("not a proof file: {e}"), "ask for the proof"))?;
         let expected = Scheme::Evergrove;
         if claimed.scheme != expected.name() {
             let message = format!("the proof is of the scheme {}, not {expected}", claimed.scheme);
-            return Err(Mistake::refused(message, "give the query that it answers, or the proof of the batch"));
+            return Err(CliError::refused(message, "give the query that it answers, or the proof of the batch"));
         }
         // The policy allows no application, and no other scheme.
         Ok(verify(&bytes, &self.root, None, &policy, &Config::default().verifiers())?)
@@ -191,7 +191,7 @@ impl Accepted {
         let found = self.verified.statement.canonical;
         let Some(expected) = expected.filter(|digest| *digest != found) else { return Ok(()) };
         let message = format!("the {what} is over rows with the digest {found}, --digest is {expected}");
-        Err(Mistake::refused(message, "ask for the proof over these rows"))
+        Err(CliError::refused(message, "ask for the proof over these rows"))
     }
 
     /// Adds how the proof was verified: the last fields of every such report.

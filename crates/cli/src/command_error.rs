@@ -25,7 +25,7 @@ use evergrove_serve::ServeError;
 
 /// A mistake in the arguments or the input, with its remedy.
 #[derive(Debug)]
-pub(crate) struct Mistake {
+pub(crate) struct CliError {
     message: String,
     remedy: String,
     class: ErrorClass,
@@ -33,7 +33,7 @@ pub(crate) struct Mistake {
     printed: bool,
 }
 
-impl Mistake {
+impl CliError {
     fn new(class: ErrorClass, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: remedy.into(), class, printed: false }
     }
@@ -71,13 +71,13 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Mistake {}
+impl std::error::Error for CliError {}
 
 /// An error as its reader sees it.
 pub(crate) struct CommandError {
@@ -106,7 +106,7 @@ impl CommandError {
             ErrorClass::Io => Some("check the path, the permissions and the disk".into()),
             ErrorClass::Refused | ErrorClass::Usage | ErrorClass::Store => None,
         });
-        let printed = error.downcast_ref::<Mistake>().is_some_and(|m| m.printed);
+        let printed = error.downcast_ref::<CliError>().is_some_and(|m| m.printed);
         Self { class, message: messages(error), remedy, printed }
     }
 }
@@ -128,7 +128,7 @@ fn messages(error: &Error) -> String {
 /// Class and remedy of one cause.
 fn explain(cause: &(dyn std::error::Error + 'static)) -> (Option<ErrorClass>, Option<String>) {
     let io_or_usage = |is_io: bool| Some(if is_io { ErrorClass::Io } else { ErrorClass::Usage });
-    if let Some(e) = cause.downcast_ref::<Mistake>() {
+    if let Some(e) = cause.downcast_ref::<CliError>() {
         (Some(e.class), Some(e.remedy.clone()))
     } else if let Some(e) = cause.downcast_ref::<evergrove::Error>() {
         (Some(e.class()), facade(e))

@@ -10,7 +10,7 @@ use crate::args::Output;
 use crate::command_error::CommandError;
 use crate::report::plain;
 
-pub(crate) use crate::command_error::Mistake;
+pub(crate) use crate::command_error::CliError;
 
 /// The exit code by which shells report a program that a signal ended.
 pub(crate) const INTERRUPTED: i32 = 130;

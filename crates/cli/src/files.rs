@@ -13,16 +13,16 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::args::RowsArgs;
-use crate::exit::{INTERRUPTED, Mistake};
+use crate::exit::{CliError, INTERRUPTED};
 
 /// Reads a whole file of at most `limit` bytes. `remedy` is the advice for a longer file, which is not read to its end.
 pub(crate) fn read(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
-    read_or(path, limit, |message| Mistake::usage(message, remedy))
+    read_or(path, limit, |message| CliError::usage(message, remedy))
 }
 
 /// Like [`read`], for a proof: a file that is too long is refused, like every invalid proof.
 pub(crate) fn read_proof(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>> {
-    read_or(path, limit, |message| Mistake::refused(message, remedy))
+    read_or(path, limit, |message| CliError::refused(message, remedy))
 }
 
 fn read_or(path: &Path, limit: u64, mistake: impl Fn(String) -> anyhow::Error) -> Result<Vec<u8>> {
@@ -124,11 +124,11 @@ pub(crate) fn read_text(path: &Path, limit: u64, remedy: &str) -> Result<Vec<u8>
         let packed = std::mem::take(&mut bytes);
         GzDecoder::new(&packed[..]).take(limit + 1).read_to_end(&mut bytes).map_err(|e| {
             let message = format!("{}: not a whole gzip file: {e}", path.display());
-            Mistake::usage(message, "copy or compress the file again")
+            CliError::usage(message, "copy or compress the file again")
         })?;
         if bytes.len() as u64 > limit {
             let message = format!("{}: more than {limit} bytes when unpacked", path.display());
-            return Err(Mistake::usage(message, remedy));
+            return Err(CliError::usage(message, remedy));
         }
     }
     Ok(bytes)
@@ -143,7 +143,7 @@ pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<
         let target = path.canonicalize().unwrap_or_else(|_| path.clone());
         if targets.contains(&target) && !is_special(path) {
             let message = format!("{}: named for two results", path.display());
-            return Err(Mistake::usage(message, "give each result a file of its own"));
+            return Err(CliError::usage(message, "give each result a file of its own"));
         }
         targets.push(target);
         if path.is_dir() {
@@ -219,7 +219,7 @@ pub(crate) fn schema(path: &Path) -> Result<Schema> {
 /// Parses the schema in these bytes of the file `path`.
 pub(crate) fn parse_schema(path: &Path, bytes: Vec<u8>) -> Result<Schema> {
     let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| Mistake::usage(format!("{}: not UTF-8", path.display()), "give a TOML file"))?;
+    let text = text.map_err(|_| CliError::usage(format!("{}: not UTF-8", path.display()), "give a TOML file"))?;
     Schema::from_toml(&text).with_context(|| path.display().to_string())
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn parse_schema(path: &Path, bytes: Vec<u8>) -> Result<Schema> {
 pub(crate) fn format_of(path: &Path, named: Option<Format>, flag: &str) -> Result<Format> {
     named.or_else(|| Format::from_path(path)).ok_or_else(|| {
         let message = format!("{}: the extension names no format", path.display());
-        Mistake::usage(message, format!("name it with {flag}: csv, tsv, jsonl, parquet or raw"))
+        CliError::usage(message, format!("name it with {flag}: csv, tsv, jsonl, parquet or raw"))
     })
 }
 
@@ -238,11 +238,11 @@ pub(crate) const STDIN: &str = "-";
 fn source(path: &Path, rows: &RowsArgs, format: Format) -> Result<Source> {
     if rows.delimiter.is_some() && format != Format::Csv {
         let message = format!("--delimiter: not for {} files", format.name());
-        return Err(Mistake::usage(message, "leave it out, or give --input-format csv"));
+        return Err(CliError::usage(message, "leave it out, or give --input-format csv"));
     }
     if !rows.null.is_empty() && !matches!(format, Format::Csv | Format::Tsv) {
         let message = format!("--null: not for {} files", format.name());
-        return Err(Mistake::usage(message, "leave it out: only csv and tsv write null as text"));
+        return Err(CliError::usage(message, "leave it out: only csv and tsv write null as text"));
     }
     let source = match path == Path::new(STDIN) {
         true => Source::stream("stdin", &mut io::stdin().lock()).context("stdin")?,

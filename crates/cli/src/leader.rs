@@ -94,16 +94,16 @@ pub(crate) fn watched(args: &ProvingArgs, config: &Config, terminal: Terminal) -
     {
         #[cfg(feature = "queue")]
         let queue = config.workers.as_ref().map(|workers| &workers.queue);
-        let (vitals, taken) = crate::vitals::Vitals::new(
+        let (probes, taken) = crate::probes::Probes::new(
             args.health,
             #[cfg(feature = "queue")]
             queue,
         )?;
-        vitals.set_ready(true);
+        probes.set_ready(true);
         if let Some(addr) = taken.filter(|_| !terminal.quiet) {
             eprintln!("health at http://{addr}");
         }
-        Ok(Watched { _log, metrics: vitals.metrics().clone() })
+        Ok(Watched { _log, metrics: probes.metrics().clone() })
     }
     #[cfg(not(feature = "health"))]
     Ok(Watched { _log, metrics: Metrics::new(&mut Default::default()) })

@@ -27,6 +27,8 @@ mod leader;
 mod log_file;
 mod logging;
 mod missing;
+#[cfg(feature = "health")]
+mod probes;
 mod progress;
 mod proof_tree;
 #[cfg(feature = "queue")]
@@ -38,8 +40,6 @@ mod signals;
 mod spans;
 #[cfg(feature = "serve")]
 mod tls;
-#[cfg(feature = "health")]
-mod vitals;
 #[cfg(feature = "serve")]
 mod watch;
 

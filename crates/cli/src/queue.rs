@@ -13,7 +13,7 @@ use evergrove::jobs::bullmq::{Config, QUEUE, Redis};
 use evergrove::jobs::metrics::Metrics;
 use evergrove::jobs::objects::Objects;
 
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 
 /// Greatest size of a file of certificates in bytes. The certificates that a system trusts take a quarter of it.
@@ -90,7 +90,7 @@ pub(crate) fn watch(config: Config, metrics: Metrics) -> Result<Arc<AtomicBool>>
 /// The objects at a URL, with credentials and settings from the environment.
 pub(crate) fn objects(url: &str, environment: &Environment) -> Result<Objects> {
     if url.starts_with("memory:") {
-        return Err(Mistake::usage(
+        return Err(CliError::usage(
             "objects in memory are not shared",
             "give file:///DIR, s3://BUCKET/PREFIX, gs:// or az://",
         ));

@@ -9,7 +9,7 @@ use anyhow::Result;
 use evergrove::commit::schema::time::format_timestamp;
 use evergrove_serve::{Tls, TlsError};
 
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::watch::watch;
 
@@ -39,7 +39,7 @@ fn take(held: &Tls, (cert, key): &(PathBuf, PathBuf), bytes: &[Vec<u8>; 2]) -> R
     let now = now();
     if is_valid(held, now) && !is_valid(&new, now) {
         let message = format!("{}: the certificate is {}", cert.display(), times(&new));
-        return Err(Mistake::usage(message, "give one that is valid now"));
+        return Err(CliError::usage(message, "give one that is valid now"));
     }
     held.replace(&new);
     tell(held, key);
@@ -80,7 +80,7 @@ fn pair(cert: &Path, key: &Path, [certificates, secret]: &[Vec<u8>; 2]) -> Resul
                 "give the service's certificate in PEM format, then those that vouch for it",
             ),
         };
-        Mistake::usage(format!("{paths}: {e}"), remedy)
+        CliError::usage(format!("{paths}: {e}"), remedy)
     })
 }
 

@@ -90,7 +90,7 @@ pub struct BatchData {
 ///
 /// # Errors
 /// [`VectorError::Height`], and [`VcError::Class`] when the backend's circuits are for another class of heights.
-pub fn r#gen<B: RecursionBackend>(height: u8, backend: B) -> Result<PublicParameters<B>, VcError> {
+pub fn setup<B: RecursionBackend>(height: u8, backend: B) -> Result<PublicParameters<B>, VcError> {
     let class = HeightClass::of(height).ok_or(VectorError::Height(height))?;
     if class != backend.spec().class {
         return Err(VcError::Class { height, class: backend.spec().class });

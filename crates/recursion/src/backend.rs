@@ -134,7 +134,7 @@ impl Plonky2Backend {
     /// # Errors
     /// When the witness contradicts the circuit's rules.
     pub fn bucket_inputs(&self, witness: &BucketWitness) -> Result<PartialWitness<F>, BackendError> {
-        agree(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
+        check_statement(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
         let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
         self.pair.bucket.targets.assign(witness, merge_key).map_err(witness_error)
     }
@@ -150,7 +150,10 @@ impl Plonky2Backend {
         witness: &MergeWitness,
     ) -> Result<PartialWitness<F>, BackendError> {
         let proofs = [self.child(left)?, self.child(right)?];
-        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
+        check_statement(
+            self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings),
+            &witness.statement,
+        )?;
         let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
         let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
         let targets = &self.pair.merge.targets;
@@ -162,7 +165,7 @@ impl Plonky2Backend {
     /// # Errors
     /// When the profile has no wrap, or the child does not verify or is not a whole batch's.
     pub fn wrap_inputs(&self, child: &NodeProof) -> Result<PartialWitness<F>, BackendError> {
-        agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+        check_statement(self.rules.wrap_statement(&child.statement), &child.statement)?;
         let circuit = self.wrap()?;
         let proof = self.child(child)?;
         let is_bucket = child.kind == NodeKind::Bucket;
@@ -213,7 +216,7 @@ pub(crate) fn build(
 }
 
 /// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
-pub fn agree(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
+pub fn check_statement(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
     let proven = proven?;
     if proven == *stated {
         return Ok(());

@@ -130,11 +130,11 @@ impl<S: PairSpec> CircuitPair<S> {
         let size = spec.spec();
         let mut common = match hint {
             Some(common) => common.clone(),
-            None => Unbuilt::bucket(spec).mock(size, &[]),
+            None => CircuitDraft::bucket(spec).mock(size, &[]),
         };
         for _ in 0..ROUNDS {
-            let bucket = Unbuilt::bucket(spec).mock(size, &common.gates);
-            let merge = Unbuilt::merge(spec, &common, STAND_IN_KEY).mock(size, &common.gates);
+            let bucket = CircuitDraft::bucket(spec).mock(size, &common.gates);
+            let merge = CircuitDraft::merge(spec, &common, STAND_IN_KEY).mock(size, &common.gates);
             for (circuit, found) in [("bucket", &bucket), ("merge", &merge)] {
                 let (needed, given) = (found.degree_bits(), size.degree_bits);
                 if needed > given {
@@ -157,17 +157,17 @@ impl<S: PairSpec> CircuitPair<S> {
         bucket: CircuitData<F, C, D>,
         merge: CircuitData<F, C, D>,
     ) -> Self {
-        let targets = Unbuilt::bucket(spec);
+        let targets = CircuitDraft::bucket(spec);
         let bucket = Circuit::new(targets.targets, bucket, targets.builder.num_gates());
-        let targets = Unbuilt::merge(spec, common, bucket_key);
+        let targets = CircuitDraft::merge(spec, common, bucket_key);
         let merge = Circuit::new(targets.targets, merge, targets.builder.num_gates());
         Self { bucket, merge }
     }
 
     fn build_at(spec: &S, common: &CommonCircuitData<F, D>) -> Result<Self, SetupError> {
-        let bucket = Unbuilt::bucket(spec).commit(spec.spec(), &common.gates);
-        let merge =
-            Unbuilt::merge(spec, common, bucket.data.verifier_only.circuit_digest).commit(spec.spec(), &common.gates);
+        let bucket = CircuitDraft::bucket(spec).commit(spec.spec(), &common.gates);
+        let merge = CircuitDraft::merge(spec, common, bucket.data.verifier_only.circuit_digest)
+            .commit(spec.spec(), &common.gates);
         if bucket.data.common != *common || merge.data.common != *common {
             return Err(SetupError::NoFixedPoint(ROUNDS));
         }
@@ -177,41 +177,41 @@ impl<S: PairSpec> CircuitPair<S> {
 
 /// Builds a bucket circuit alone, with only the rows that it needs: it can be proven and examined, but not merged.
 pub fn build_bucket(spec: &CircuitSpec) -> Circuit<BucketTargets> {
-    let Unbuilt { targets, builder } = Unbuilt::bucket(spec);
+    let CircuitDraft { targets, builder } = CircuitDraft::bucket(spec);
     let rows = builder.num_gates();
     Circuit::new(targets, builder.build(), rows)
 }
 
 /// Rows of a bucket before padding, without those that plonky2 adds for constants and public inputs.
 pub fn bucket_rows<S: PairSpec>(spec: &S) -> usize {
-    Unbuilt::bucket(spec).builder.num_gates()
+    CircuitDraft::bucket(spec).builder.num_gates()
 }
 
 /// log2 of the rows of a bucket of this spec, without padding. Makes no commitments, so it takes only a second or two.
 pub fn bucket_degree_bits(spec: &CircuitSpec) -> usize {
-    Unbuilt::bucket(spec).builder.mock_build::<C>().common.degree_bits()
+    CircuitDraft::bucket(spec).builder.mock_build::<C>().common.degree_bits()
 }
 
 /// Builds the wrap of the proofs that verify with `keys`.
 pub fn build_wrap(keys: &KeySet, config: &CircuitConfig) -> Circuit<WrapTargets> {
-    let Unbuilt { targets, builder } = Unbuilt::wrap(keys, config);
+    let CircuitDraft { targets, builder } = CircuitDraft::wrap(keys, config);
     let rows = builder.num_gates();
     Circuit::new(targets, builder.build(), rows)
 }
 
 /// The wrap whose circuit has been built before.
 pub(crate) fn describe_wrap(keys: &KeySet, config: &CircuitConfig, data: CircuitData<F, C, D>) -> Circuit<WrapTargets> {
-    let Unbuilt { targets, builder } = Unbuilt::wrap(keys, config);
+    let CircuitDraft { targets, builder } = CircuitDraft::wrap(keys, config);
     Circuit::new(targets, data, builder.num_gates())
 }
 
 /// A circuit's constraints and wires, before its commitment.
-pub(crate) struct Unbuilt<T> {
+pub(crate) struct CircuitDraft<T> {
     pub(crate) targets: T,
     pub(crate) builder: Builder,
 }
 
-impl<T> Unbuilt<T> {
+impl<T> CircuitDraft<T> {
     fn bucket<S: PairSpec<Bucket = T>>(spec: &S) -> Self {
         let mut builder = Builder::new(spec.spec().config.clone());
         let targets = spec.bucket(&mut builder);
@@ -225,7 +225,7 @@ impl<T> Unbuilt<T> {
     }
 }
 
-impl Unbuilt<WrapTargets> {
+impl CircuitDraft<WrapTargets> {
     fn wrap(keys: &KeySet, config: &CircuitConfig) -> Self {
         let mut builder = Builder::new(config.clone());
         let [bucket, merge] = [&keys.bucket, &keys.merge].map(|k| k.circuit_digest);
@@ -234,7 +234,7 @@ impl Unbuilt<WrapTargets> {
     }
 }
 
-impl<T> Unbuilt<T> {
+impl<T> CircuitDraft<T> {
     /// Adds `gates` to the gate set and pads to the spec's degree, as far as the circuit leaves room.
     fn pad(&mut self, spec: &CircuitSpec, gates: &[GateRef<F, D>]) -> usize {
         let rows = self.builder.num_gates();
@@ -269,7 +269,7 @@ pub(crate) fn build_anything(
     let mut builder = Builder::new(spec.config.clone());
     let targets = builder.add_virtual_targets(common.num_public_inputs);
     builder.register_public_inputs(&targets);
-    Unbuilt { targets, builder }.commit(spec, &common.gates)
+    CircuitDraft { targets, builder }.commit(spec, &common.gates)
 }
 
 /// A merge that trusts any bucket key, for attacks.
@@ -279,5 +279,5 @@ pub(crate) fn build_merge(
     common: &CommonCircuitData<F, D>,
     bucket_key: HashOut<F>,
 ) -> Circuit<MergeTargets> {
-    Unbuilt::merge(spec, common, bucket_key).commit(spec, &common.gates)
+    CircuitDraft::merge(spec, common, bucket_key).commit(spec, &common.gates)
 }

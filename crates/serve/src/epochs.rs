@@ -15,9 +15,9 @@ use crate::Event;
 use crate::access::Record;
 use crate::change::{self, Request};
 use crate::metrics::of_batch;
-use crate::patience::Patience;
 use crate::problem::Problem;
 use crate::service::{Failing, Shared};
+use crate::stall::StallWatch;
 
 /// The first and the longest wait before failed proofs are tried again.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
@@ -364,7 +364,7 @@ impl Epochs {
         let store = self.shared.store();
         let epoch = store.epoch()?.number;
         self.shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
-        let patience = Patience::new(&self.shared, &self.runtime);
+        let stall_watch = StallWatch::new(&self.shared, &self.runtime);
         let mut failing = Vec::new();
         // Answers that commit nothing, such as those to requests that were already made, read no proofs.
         if self.looked != Some(epoch) {
@@ -379,7 +379,7 @@ impl Epochs {
             if self.shared.is_fresh(&batch) {
                 continue;
             }
-            if let Err(cause) = self.prove(&store, &batch.name, epoch, &patience) {
+            if let Err(cause) = self.prove(&store, &batch.name, epoch, &stall_watch) {
                 failing.push((batch.name, cause));
             }
             if store.has_failed() {
@@ -403,8 +403,8 @@ impl Epochs {
     }
 
     /// Proves a batch. The error says why this failed.
-    fn prove(&self, store: &Store, name: &str, epoch: u64, patience: &Patience) -> Result<(), String> {
-        if patience.is_over() {
+    fn prove(&self, store: &Store, name: &str, epoch: u64, stall_watch: &StallWatch) -> Result<(), String> {
+        if stall_watch.is_over() {
             return Err(self.shared.stop_reason());
         }
         let _span = tracing::info_span!("refresh", batch = name, epoch).entered();
@@ -413,11 +413,11 @@ impl Epochs {
         let watch = Watch::new(shared.metrics.tasks.clone());
         let progress = |batch: &str, event: &evergrove::jobs::Event<'_>| {
             watch.event(event);
-            patience.event(event);
+            stall_watch.event(event);
             shared.progress(batch, epoch, event);
         };
         let prover = Prover::new(store, shared.backends(), shared.engine()).with_progress(&progress);
-        let outcome = prover.with_cancel(patience.cancel()).prove(name);
+        let outcome = prover.with_cancel(stall_watch.cancel()).prove(name);
         shared.end_progress(name);
         match outcome {
             Ok(report) => {
@@ -441,7 +441,7 @@ impl Epochs {
                 if e.is_full() {
                     shared.set_full(true);
                 }
-                let cause = if patience.is_over() { shared.stop_reason() } else { e.to_string() };
+                let cause = if stall_watch.is_over() { shared.stop_reason() } else { e.to_string() };
                 shared.metrics.failures.get_or_create(&of_batch(name)).inc();
                 tracing::warn!(error = cause, "not proven");
                 Err(cause)

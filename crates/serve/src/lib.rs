@@ -26,11 +26,11 @@ mod event;
 mod health;
 mod http;
 mod metrics;
-mod patience;
 mod problem;
 mod runs;
 mod service;
 mod sizes;
+mod stall;
 mod tls;
 
 pub use access::AccessLog;

@@ -178,7 +178,7 @@ struct Recent {
 }
 
 /// Parts whose use may block.
-struct Held {
+struct ServiceParts {
     store: RwLock<Store>,
     backups: Backups,
     backends: Backends,
@@ -186,7 +186,7 @@ struct Held {
 }
 
 /// Dropping the parts may block too, so a thread of its own does it.
-struct Blocking(Option<Box<Held>>);
+struct Blocking(Option<Box<ServiceParts>>);
 
 impl Drop for Blocking {
     fn drop(&mut self) {
@@ -236,7 +236,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn parts(&self) -> &Held {
+    fn parts(&self) -> &ServiceParts {
         self.parts.0.as_ref().expect("only drop takes the parts")
     }
 
@@ -539,7 +539,7 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
         public_readers: Arc::new(Semaphore::new(PUBLIC_READERS)),
         parsers: Arc::new(Semaphore::new(PARSERS)),
         config,
-        parts: Blocking(Some(Box::new(Held { store: RwLock::new(store), backups, backends, engine }))),
+        parts: Blocking(Some(Box::new(ServiceParts { store: RwLock::new(store), backups, backends, engine }))),
         events: broadcast::Sender::new(EVENTS),
         working: Mutex::default(),
         runs: Mutex::default(),

@@ -15,9 +15,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 ///
 /// Supports TLS 1.2 and 1.3 with the ALPN protocol `http/1.1`.
 #[derive(Clone)]
-pub struct Tls(Arc<Held>);
+pub struct Tls(Arc<Current>);
 
-struct Held {
+struct Current {
     pair: RwLock<Pair>,
     /// Seconds from 1970-01-01 to the end of the certificate, for the metrics.
     expiry: Gauge,
@@ -60,7 +60,7 @@ impl Tls {
         let pair = Pair::new(certificates, key)?;
         let expiry = Gauge::default();
         expiry.set(pair.expires);
-        Ok(Self(Arc::new(Held { pair: RwLock::new(pair), expiry })))
+        Ok(Self(Arc::new(Current { pair: RwLock::new(pair), expiry })))
     }
 
     /// Shows this pair to new connections from now on. Open connections keep theirs.

@@ -138,7 +138,7 @@ impl Epoch {
 pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize, seed: u64) {
     let case = format!("height {height}, m = {}, seed {seed}", backend.spec().capacity);
     let mut rng = Rng(seed);
-    let mut pp = vc::r#gen(height, backend).expect("height of the backend's class");
+    let mut pp = vc::setup(height, backend).expect("height of the backend's class");
     let mut slots: BTreeMap<u64, Value> = BTreeMap::new();
     while slots.len() < (1usize << height.min(3)).min(7) {
         slots.insert(rng.next_u64() & ((1 << height) - 1), rng.value());

@@ -59,7 +59,7 @@ pub(super) struct Row {
 /// Measures the circuit of a height and prints the result for the parent process.
 pub(super) fn measure(profile: Profile, height: u8, sparing: bool, repeat: usize) -> anyhow::Result<()> {
     let circuit = Monolithic::new(circuit_config(&params_of(profile)?), height);
-    let circuit = if sparing { circuit.sparing() } else { circuit };
+    let circuit = if sparing { circuit.low_memory() } else { circuit };
     let values: Vec<_> = (0..1 << height).map(value).collect();
     // The first proof records the order of witness generation.
     circuit.prove(&values)?;

@@ -49,7 +49,7 @@ impl World {
         let slots: Vec<(u64, Value)> = table.into_iter().collect();
         let start = Instant::now();
         // The tree needs no circuits. They are loaded later, so that the memory beyond that of the tree includes them.
-        let pp = vc::r#gen(log_size, NativeBackend::new(profile, class))?;
+        let pp = vc::setup(log_size, NativeBackend::new(profile, class))?;
         let (vector, _) = vc::com(&pp, &slots, MemoryStore::new())?;
         let commit_s = start.elapsed().as_secs_f64();
         let filled_count = slots.len();

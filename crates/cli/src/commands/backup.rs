@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use evergrove::store::{BackupHead, Error, Store};
 
 use super::Terminal;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files::{self, Out};
 use crate::progress::Counter;
 use crate::report::{Report, seconds, size};
@@ -94,7 +94,7 @@ fn copy(dir: &Path, out: &mut Out<'_>, terminal: Terminal) -> Result<(BackupHead
     let store = Store::open_to_read(dir).map_err(|e| match e {
         Error::Locked(_) => {
             let remedy = "a service is backed up through its address with --url; else wait until that process ends";
-            Mistake::store(e.to_string(), remedy)
+            CliError::store(e.to_string(), remedy)
         }
         e => e.into(),
     })?;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Terminal;
 use crate::args::{RowsArgs, StoreArgs};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::progress::Counter;
 use crate::report::{Report, seconds};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let counter = Counter::new(terminal.quiet, "rows", table.len_hint());
     let rows = table.rows()?.inspect(|_| counter.step());
     let store = Store::create(&args.store.store, table.schema(), args.height, rows).map_err(|e| match e {
-        evergrove::store::Error::OutOfRange { index, height } => Mistake::usage(
+        evergrove::store::Error::OutOfRange { index, height } => CliError::usage(
             format!("index {index} is outside the vector of 2^{height} slots"),
             "raise --height, or leave it out to get the smallest that holds the table",
         ),
@@ -107,7 +107,7 @@ fn in_order(table: Table, order: Order, duplicates: bool) -> Result<Table> {
                 rows.place().cloned().context("the file has changed")
             };
             let (a, b) = (place(first)?, place(second - first - 1)?);
-            Err(Mistake::usage(
+            Err(CliError::usage(
                 format!("{b}: duplicate of the row at {} {}", a.unit, a.number.unwrap_or_default()),
                 "remove one of them, or commit both with --allow-duplicates",
             ))

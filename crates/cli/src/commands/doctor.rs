@@ -11,7 +11,7 @@ use serde_json::json;
 use super::Terminal;
 use crate::args::StoreArgs;
 use crate::command_error::repair;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::leader;
 use crate::progress::Counter;
 use crate::report::{Report, count, seconds};
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         return Ok(());
     }
     let remedy = found.findings.first().map_or("", |f| repair(f.repair));
-    Err(Mistake::damage(
+    Err(CliError::damage(
         format!("{} in {}", count(found.findings.len(), "finding"), args.store.store.display()),
         remedy,
     ))

@@ -27,7 +27,7 @@ use evergrove::proof::ethereum::{
 };
 
 use super::Terminal;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 #[cfg(feature = "local")]
 use crate::leader;
@@ -322,7 +322,7 @@ impl Block {
     fn read(&self) -> Result<(Roots, Option<Header>)> {
         if let (None, Some(hash)) = (&self.header, &self.block_hash) {
             let message = format!("--block-hash {}: the roots of this block are not known", Hex(hash));
-            return Err(Mistake::usage(message, "add the header of the block with --header"));
+            return Err(CliError::usage(message, "add the header of the block with --header"));
         }
         if let Some(path) = &self.header {
             let header = read_header(&read(path)?, self.block_hash.as_ref()).with_context(|| name(path))?;
@@ -399,7 +399,7 @@ fn check(args: &Check) -> Result<(Report, Claimed)> {
         claims.into_values().collect()
     };
     if let ([], [path, ..]) = (&claims[..], &args.nodes[..]) {
-        return Err(Mistake::usage(
+        return Err(CliError::usage(
             format!("{}: nodes without claims", name(path)),
             "say with --claims what they show",
         ));
@@ -446,7 +446,7 @@ fn note(report: &mut Report, anchor: Anchor<'_>, claims: Option<&[Claim]>) {
 #[cfg(feature = "local")]
 fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     if args.anchor == Named::Block && args.check.block.header.is_none() {
-        return Err(Mistake::usage(
+        return Err(CliError::usage(
             "--anchor block: the header is missing",
             "add the header of the block with --header",
         ));
@@ -587,7 +587,7 @@ pub(super) const BATCH_MAX: u64 = 1 << 31;
 fn read_batch(path: &Path) -> Result<Batch> {
     let bytes = files::read(path, BATCH_MAX, "take the file that prove has written to --batch")?;
     let refused = |e: StateProofError| {
-        Mistake::refused(
+        CliError::refused(
             format!("{}: {e}", name(path)),
             "take the file that eth prove or eth update has written to --batch",
         )
@@ -610,7 +610,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     if batch.header.is_some() {
         if header.is_none() {
             let message = format!("{}: its proof is about a block, and the new header is missing", name(&args.batch));
-            return Err(Mistake::usage(message, "add the header of the new block with --header"));
+            return Err(CliError::usage(message, "add the header of the new block with --header"));
         }
         if batch.roots.iter().any(|(tag, _)| *tag != Tag::State) {
             bail!(
@@ -674,7 +674,8 @@ fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     let batch = read_batch(&args.batch)?;
     // The note says that the claims are true, and only the proof shows that.
     let proof = batch.proof()?;
-    let refused = |e: StateProofError| Mistake::refused(format!("{}: {e}", name(&args.batch)), "prove the batch again");
+    let refused =
+        |e: StateProofError| CliError::refused(format!("{}: {e}", name(&args.batch)), "prove the batch again");
     let known = Known { roots: Some(&batch.roots), hash: batch.header.as_ref().map(|header| &header.hash) };
     proof.verify(known, None).map_err(refused)?;
     let mut report = Report::default();
@@ -696,7 +697,7 @@ fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
     let block = args.block.known()?;
     let bytes = files::read_proof(&args.proof, PROOF_MAX, "take the file that prove has written")?;
     let refused = |e: StateProofError| {
-        Mistake::refused(
+        CliError::refused(
             format!("{}: {e}", name(&args.proof)),
             "take proof, block and claims from one run of eth prove",
         )

@@ -11,7 +11,7 @@ use evergrove::store::{Error, Store};
 
 use super::Terminal;
 use crate::args::{StoreArgs, formats};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files::Out;
 use crate::report::{Report, size};
 use crate::{files, leader};
@@ -52,7 +52,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     if [&args.proof, &args.leaves, &args.bundle, &args.table, &args.schema].iter().all(|p| p.is_none()) {
-        return Err(Mistake::usage(
+        return Err(CliError::usage(
             "nothing to export",
             "name a file with --proof, --leaves, --bundle, --table or --schema",
         ));
@@ -155,7 +155,7 @@ fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mu
         Some(Format::Jsonl) => (RowsForm::Jsonl, Format::Jsonl),
         Some(other) => {
             let message = format!("--output-format {}: not for a bundle", other.name());
-            return Err(Mistake::usage(message, "choose csv or jsonl"));
+            return Err(CliError::usage(message, "choose csv or jsonl"));
         }
     };
     let proof = store.export(name)?;
@@ -182,7 +182,7 @@ fn write_bundle(store: &Store, name: &str, path: &Path, args: &Args, report: &mu
         ..Bundle::default()
     };
     let remedy = "send the files one by one: --proof, --leaves and --schema write them";
-    let bytes = bundle.encode().map_err(|e| Mistake::usage(e.to_string(), remedy))?;
+    let bytes = bundle.encode().map_err(|e| CliError::usage(e.to_string(), remedy))?;
     files::write(path, |out| Ok(out.write_all(&bytes)?))?;
     let holds = if key.is_empty() { "no key file" } else { "with the key file" };
     let size = size(bytes.len() as u64);

@@ -20,7 +20,7 @@ use evergrove::store::{BACKUP_MAGIC, BackupReader};
 use serde_json::{Value, json};
 
 use super::{Terminal, backup, eth, status, verify};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::{Report, count, size};
 
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let unknown = || {
         let begins: String = head.iter().take(8).flat_map(|b| std::ascii::escape_default(*b)).map(char::from).collect();
         let message = format!("{}: not a file of evergrove: it begins with \"{begins}\"", path.display());
-        Mistake::usage(message, "see evergrove inspect --help for what can be inspected")
+        CliError::usage(message, "see evergrove inspect --help for what can be inspected")
     };
     let kind = Kind::of(&head).ok_or_else(unknown)?;
     let mut report = Report::default();
@@ -150,7 +150,7 @@ fn head(path: &Path) -> Result<Vec<u8>> {
 fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
     let damaged = |e: &dyn std::fmt::Display| {
         let message = format!("{}: not a whole {}: {e}", path.display(), kind.name());
-        Mistake::usage(message, "copy the file again, or ask for a new one")
+        CliError::usage(message, "copy the file again, or ask for a new one")
     };
     let whole = |limit| files::read(path, limit, "check the path: no file of this kind is that long");
     match kind {
@@ -291,7 +291,7 @@ fn opening(report: &mut Report, bytes: &[u8]) -> Result<(), evergrove::proof::De
 
 fn bundle(report: &mut Report, path: &Path, bytes: &[u8]) -> Result<()> {
     let remedy = "ask for a new bundle, made by export --bundle";
-    let mistake = |e: &dyn std::fmt::Display| Mistake::usage(format!("{}: {e}", path.display()), remedy);
+    let mistake = |e: &dyn std::fmt::Display| CliError::usage(format!("{}: {e}", path.display()), remedy);
     let parts = Bundle::decode(bytes).map_err(|e| mistake(&e))?;
     let rows = parts.rows.map(|(form, rows)| match form {
         RowsForm::Csv => ("rows.csv", rows.len()),
@@ -333,7 +333,7 @@ fn grove_key(report: &mut Report, path: &Path) -> Result<()> {
     let mut header = [0; 24];
     let (mut buffer, mut bytes) = (vec![0; 1 << 16], 0u64);
     let whole = file.read_exact(&mut header);
-    whole.map_err(|_| Mistake::usage(format!("{}: the key is cut off", name()), "copy the file again"))?;
+    whole.map_err(|_| CliError::usage(format!("{}: the key is cut off", name()), "copy the file again"))?;
     hasher.update(&header);
     loop {
         let n = file.read(&mut buffer).with_context(name)?;
@@ -372,7 +372,7 @@ fn text(report: &mut Report, path: &Path, unknown: impl Fn() -> anyhow::Error) -
     let text = std::str::from_utf8(&bytes).map_err(|_| unknown())?.trim();
     if text.starts_with("evergrove1:") {
         let commitment: Commitment = text.parse().map_err(|e| {
-            Mistake::usage(format!("{}: not a commitment: {e}", path.display()), "copy the commitment again")
+            CliError::usage(format!("{}: not a commitment: {e}", path.display()), "copy the commitment again")
         })?;
         report.add("kind", "commitment");
         report.add("height", commitment.height);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Terminal, app};
 use crate::args::{Output, parse_profile, parse_size};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{Report, count, line, seconds, size};
 use crate::{files, leader};
 
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 
 impl Dir {
     fn path(&self) -> Result<PathBuf> {
-        let none = || Mistake::usage("no directory of keys is known", "name one with --keys");
+        let none = || CliError::usage("no directory of keys is known", "name one with --keys");
         leader::config(self.keys.as_deref())?.keys.ok_or_else(none)
     }
 }
@@ -134,11 +134,11 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
     let (app, scheme) = match name.as_str() {
         DigestTranslation::NAME => {
             if !args.all {
-                return Err(Mistake::usage(format!("{name} is over all rows"), "give --all"));
+                return Err(CliError::usage(format!("{name} is over all rows"), "give --all"));
             }
             let text = if parameters.is_empty() { Format::Keccak.name() } else { parameters };
             let format = text.parse().map_err(|e: FormatError| {
-                Mistake::usage(format!("--parameters: {e}"), "give the tree that the proof's report names")
+                CliError::usage(format!("--parameters: {e}"), "give the tree that the proof's report names")
             })?;
             (Application::from(DigestTranslation::new(format)), Scheme::Tree)
         }
@@ -150,7 +150,7 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
             }
             if args.pinned {
                 if name != aggregate::NAME {
-                    return Err(Mistake::usage(
+                    return Err(CliError::usage(
                         format!("--pinned: {name} has no circuits with pinned keys"),
                         "leave it out",
                     ));

@@ -14,7 +14,7 @@ use evergrove::store::{Prover, Store};
 
 use super::{Terminal, export};
 use crate::args::{ProvingArgs, StoreArgs, formats, parse_profile, parse_scheme};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files::{Fill, Out};
 use crate::progress::Proofs;
 use crate::proof_tree::SHOWN;
@@ -143,7 +143,7 @@ fn choice(args: &Args, store: &Store, new: bool) -> Result<BackendChoice> {
     let app = known.app.clone().filter(|_| args.backend.as_ref().is_some_and(|name| *name != known.name));
     if let (Some(app), Some(backend)) = (app, &args.backend) {
         let message = format!("backend {backend} has no circuits for application {}", app.name);
-        return Err(Mistake::usage(message, format!("leave --backend out, or give --backend {}", known.name)));
+        return Err(CliError::usage(message, format!("leave --backend out, or give --backend {}", known.name)));
     }
     Ok(Config::choose(known, args.backend.as_deref(), args.profile)?)
 }

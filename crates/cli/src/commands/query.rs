@@ -24,7 +24,7 @@ use super::app::aggregate::{application, pinned};
 use super::app::proving::{Job, ProveArgs};
 use super::export;
 use crate::args::{Output, ProvingArgs, StoreArgs, parse_profile};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::{Report, seconds, size};
 
@@ -85,7 +85,7 @@ pub(crate) fn run(args: Args, catalog: &Catalog, terminal: Terminal) -> Result<(
     let (Some(sql), Some(dir)) = (args.sql.clone(), args.store.clone()) else { return Ok(()) };
     if args.output_format.is_some() && terminal.format == Output::Json {
         let message = "--output-format: --format json prints the answer within a report";
-        return Err(Mistake::usage(message, "leave one of the two out"));
+        return Err(CliError::usage(message, "leave one of the two out"));
     }
     let store = Store::open(&dir)?;
     let members = match (&args.batch, &args.indices) {
@@ -153,14 +153,14 @@ impl Question {
         if let Some(listing) = listing(store.schema(), sql)? {
             if members.is_some() {
                 let remedy = "leave --batch and --indices out, or write the rows of a batch with export --leaves";
-                return Err(Mistake::usage("a query that lists rows is over all rows of the table", remedy));
+                return Err(CliError::usage("a query that lists rows is over all rows of the table", remedy));
             }
             if in_family {
-                return Err(Mistake::usage("--pinned: not for queries that list rows", "leave it out"));
+                return Err(CliError::usage("--pinned: not for queries that list rows", "leave it out"));
             }
             let listed = evergrove::listing::find(&store.view()?, &listing).map_err(|e| match e {
                 Error::Listing(ListingError::Many { .. }) => {
-                    Mistake::usage(e.to_string(), "narrow WHERE, or add ORDER BY and LIMIT")
+                    CliError::usage(e.to_string(), "narrow WHERE, or add ORDER BY and LIMIT")
                 }
                 e => e.into(),
             })?;
@@ -187,11 +187,11 @@ impl Question {
     fn grid(&self, batch: &BatchReport) -> Result<Grid> {
         match self {
             Self::Aggregates { query, .. } => {
-                let answer = query.answer(&batch.output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
+                let answer = query.answer(&batch.output).map_err(|e| CliError::usage(e.to_string(), "run doctor"))?;
                 Ok(Grid::of_answer(&answer))
             }
             Self::Rows { listing, listed } => {
-                listed.accept(&batch.output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
+                listed.accept(&batch.output).map_err(|e| CliError::usage(e.to_string(), "run doctor"))?;
                 Ok(Grid::of_rows(listing, listed.rows()))
             }
         }
@@ -272,7 +272,7 @@ impl Question {
                 found?;
             }
         }
-        let answer = query.answer(&output).map_err(|e| Mistake::usage(e.to_string(), "run doctor"))?;
+        let answer = query.answer(&output).map_err(|e| CliError::usage(e.to_string(), "run doctor"))?;
         Ok(Grid::of_answer(&answer))
     }
 
@@ -305,7 +305,7 @@ impl Question {
             paths: paths.as_deref(),
             ..Bundle::default()
         };
-        bundle.encode().map_err(|e| Mistake::usage(e.to_string(), "narrow the query"))
+        bundle.encode().map_err(|e| CliError::usage(e.to_string(), "narrow the query"))
     }
 }
 
@@ -336,5 +336,5 @@ fn listing(schema: &Schema, sql: &str) -> Result<Option<Listing>> {
 }
 
 fn refused(e: SqlError) -> anyhow::Error {
-    Mistake::usage(format!("query: {e}"), e.remedy())
+    CliError::usage(format!("query: {e}"), e.remedy())
 }

@@ -10,7 +10,7 @@ use evergrove::store::{BackupReader, Error, Store};
 
 use super::Terminal;
 use super::backup::{add_head, counter};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::{Report, count, seconds, size};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         Error::Backup(_) => anyhow::Error::from(e).context(name()),
         Error::Corrupt { what, .. } => {
             let remedy = "take an earlier backup, or restore the store as it was with --unchecked and see doctor";
-            Mistake::store(format!("{}: the store was damaged before it was backed up: {what}", name()), remedy)
+            CliError::store(format!("{}: the store was damaged before it was backed up: {what}", name()), remedy)
         }
         e => e.into(),
     };

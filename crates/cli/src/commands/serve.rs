@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 
 use super::Terminal;
 use crate::args::{Output, ProverArgs, ProvingArgs, StoreArgs, parse_size};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::log_file;
 use crate::logging::{self, Level};
@@ -253,7 +253,7 @@ fn tokens(args: &Args, environment: &Environment) -> Result<Option<Tokens>> {
     if args.no_token {
         if !args.listen.ip().is_loopback() {
             let message = format!("--no-token lets everyone in who reaches {}", args.listen);
-            return Err(Mistake::usage(message, "listen on 127.0.0.1, or give a token with --token-file"));
+            return Err(CliError::usage(message, "listen on 127.0.0.1, or give a token with --token-file"));
         }
         return Ok(None);
     }
@@ -271,9 +271,9 @@ fn tokens(args: &Args, environment: &Environment) -> Result<Option<Tokens>> {
     }
     let Some(text) = &environment.serve_token else {
         let remedy = format!("put it into {TOKEN}, name a file with --token-file, or use --no-token on this machine");
-        return Err(Mistake::usage("callers need a token, and none is given", remedy));
+        return Err(CliError::usage("callers need a token, and none is given", remedy));
     };
-    let token = Token::new(text).map_err(|e| Mistake::usage(format!("{TOKEN}: {e}"), MAKE_ONE))?;
+    let token = Token::new(text).map_err(|e| CliError::usage(format!("{TOKEN}: {e}"), MAKE_ONE))?;
     Ok(Some(Tokens::one(token)))
 }
 
@@ -283,5 +283,5 @@ fn token_file(path: &Path) -> Result<Vec<u8>> {
 
 fn tokens_of(path: &Path, bytes: &[u8]) -> Result<Tokens> {
     let tokens = Tokens::parse(&String::from_utf8_lossy(bytes));
-    tokens.map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), MAKE_ONE))
+    tokens.map_err(|e| CliError::usage(format!("{}: {e}", path.display()), MAKE_ONE))
 }

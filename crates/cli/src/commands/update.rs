@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Terminal;
 use crate::args::{ProvingArgs, RowsArgs, StoreArgs};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::progress::{Counter, Proofs};
 use crate::report::{Report, count, seconds, size};
 use crate::{files, leader, results};
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     if args.input.is_none() && !args.rows.is_default() {
         let remedy = "name the file with --input, or set single rows with --set";
         let message = "--index-column, --indices, --input-format, --delimiter and --null describe a file of rows, and none is given";
-        return Err(Mistake::usage(message, remedy));
+        return Err(CliError::usage(message, remedy));
     }
     let store = Store::open(&args.store.store)?;
     let changes = changes(args, &store, terminal)?;
@@ -150,7 +150,7 @@ fn changes(args: &Args, store: &Store, terminal: Terminal) -> Result<Changes> {
     for text in &args.set {
         let malformed = || {
             let remedy = "write POSITION=CELLS, for example --set 5=Ann,41 or --set 5=age=41";
-            Mistake::usage(format!("--set {text}: not of the form I=V"), remedy)
+            CliError::usage(format!("--set {text}: not of the form I=V"), remedy)
         };
         let (index, cells) = text.split_once('=').ok_or_else(malformed)?;
         let index: u64 = index.trim().parse().map_err(|_| malformed())?;
@@ -159,7 +159,7 @@ fn changes(args: &Args, store: &Store, terminal: Terminal) -> Result<Changes> {
         let row = parse_record(schema, cells, current.as_ref()).map_err(|e| match e {
             RecordError::Incomplete(_) if !known => {
                 let message = format!("--set {text}: position {index} is outside the table of 2^{height} slots");
-                Mistake::usage(message, "correct the position, or set every column and add --grow")
+                CliError::usage(message, "correct the position, or set every column and add --grow")
             }
             e => anyhow::Error::from(e).context(format!("--set {text}")),
         })?;
@@ -187,7 +187,7 @@ fn memberships(flag: &str, texts: &[String]) -> Result<Vec<(String, Vec<u64>)>> 
     let pairs = texts.iter().map(|text| {
         let pair = text.split_once(':').ok_or_else(|| {
             let remedy = format!("write the batch, a colon and positions, for example {flag} night:5,9-20");
-            Mistake::usage(format!("{flag} {text}: not of the form NAME:LIST"), remedy)
+            CliError::usage(format!("{flag} {text}: not of the form NAME:LIST"), remedy)
         });
         let (name, list) = pair?;
         Ok((name.to_owned(), read_indices(list).with_context(|| format!("{flag} {text}"))?))

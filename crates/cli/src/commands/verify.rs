@@ -15,7 +15,7 @@ use evergrove::{Backend, Config};
 
 use super::Terminal;
 use crate::args::{RowsArgs, parse_profile, parse_scheme};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{Report, count, seconds};
 use crate::{files, results};
 
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let found = verified.statement.canonical;
     if let Some(expected) = args.digest.filter(|d| *d != found) {
         let message = format!("the proof is about the digest {found}, --digest is {expected}");
-        return Err(Mistake::refused(message, "ask for the proof of that batch at this commitment"));
+        return Err(CliError::refused(message, "ask for the proof of that batch at this commitment"));
     }
     let elapsed = start.elapsed().as_secs_f64();
 
@@ -145,10 +145,10 @@ fn proof_file(args: &Args, policy: &Policy) -> Result<Vec<u8>> {
 fn from_bundle(args: &Args, path: &Path) -> Result<(Vec<u8>, Option<Leaves>)> {
     let bytes = files::read(path, Bundle::MAX_BYTES as u64, "check the path: no bundle is that long")?;
     let remedy = "ask for a new bundle, made by export --bundle";
-    let bundle = Bundle::decode(&bytes).map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), remedy))?;
+    let bundle = Bundle::decode(&bytes).map_err(|e| CliError::usage(format!("{}: {e}", path.display()), remedy))?;
     if bundle.query.is_some() {
         let message = format!("{}: holds the answer to a query", path.display());
-        return Err(Mistake::usage(message, "verify it with query --verify"));
+        return Err(CliError::usage(message, "verify it with query --verify"));
     }
     let proof = bundle.proof.to_vec();
     let Some((form, text)) = bundle.rows else { return Ok((proof, None)) };
@@ -160,7 +160,7 @@ fn from_bundle(args: &Args, path: &Path) -> Result<(Vec<u8>, Option<Leaves>)> {
         (None, Some(_)) => {
             let message = format!("{}: the schema comes from whoever made the bundle", name.display());
             let remedy = "pass --schema-digest HEX from the source of the commitment, or --schema FILE";
-            return Err(Mistake::usage(message, remedy));
+            return Err(CliError::usage(message, remedy));
         }
     };
     let digest = checked_digest(args, &schema, args.schema.as_ref().or(bundle.schema.and(Some(&name))))?;
@@ -184,12 +184,12 @@ fn add_leaves(report: &mut Report, leaves: Option<&Leaves>) {
 fn opening(args: &Args, bytes: &[u8], leaves: Option<&Leaves>, terminal: Terminal) -> Result<()> {
     if args.digest.is_some() {
         let message = format!("{}: an opening has no canonical digest", args.given().display());
-        return Err(Mistake::usage(message, "leave --digest out, or give the proof of a batch"));
+        return Err(CliError::usage(message, "leave --digest out, or give the proof of a batch"));
     }
     let remedy = "ask for a new opening";
     let start = Instant::now();
-    let opening = Opening::decode(bytes).map_err(|e| Mistake::refused(format!("not an opening: {e}"), remedy))?;
-    opening.verify(&args.root).map_err(|e| Mistake::refused(e.to_string(), remedy))?;
+    let opening = Opening::decode(bytes).map_err(|e| CliError::refused(format!("not an opening: {e}"), remedy))?;
+    opening.verify(&args.root).map_err(|e| CliError::refused(e.to_string(), remedy))?;
     if let Some(leaves) = leaves {
         let claimed = match leaves.rows.as_slice() {
             [(index, value)] => *index == opening.index && Some(*value) == opening.value,
@@ -198,7 +198,7 @@ fn opening(args: &Args, bytes: &[u8], leaves: Option<&Leaves>, terminal: Termina
         if !claimed {
             let what = if opening.value.is_some() { "holds another row" } else { "is empty" };
             let message = format!("the opened slot {} {what}", opening.index);
-            return Err(Mistake::refused(message, "give the row of that slot, and no other"));
+            return Err(CliError::refused(message, "give the row of that slot, and no other"));
         }
     }
     let elapsed = start.elapsed().as_secs_f64();
@@ -241,7 +241,7 @@ fn policy(args: &Args, backends: &Backends) -> Result<Policy> {
             None => known,
         };
         let Some(version) = version else {
-            return Err(Mistake::usage(
+            return Err(CliError::usage(
                 format!("--allow-backend {text}: no such backend"),
                 "write grove, plonky2, native, or NAME:VERSION",
             ));
@@ -279,7 +279,7 @@ fn checked_digest(args: &Args, schema: &Schema, path: Option<&PathBuf>) -> Resul
     if let Some(expected) = args.schema_digest.filter(|d| *d != digest) {
         let what = path.map_or("raw values".into(), |p| p.display().to_string());
         let message = format!("{what}: the digest of this schema is {digest}, --schema-digest is {expected}");
-        return Err(Mistake::refused(message, "get the schema that has this digest, and name it with --schema"));
+        return Err(CliError::refused(message, "get the schema that has this digest, and name it with --schema"));
     }
     Ok(digest)
 }
@@ -293,7 +293,7 @@ fn table_of_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Tabl
     let format = files::format_of(path, args.input_format, "--input-format")?;
     if format == Format::Raw && args.indices.is_none() {
         let remedy = "name their positions with --indices";
-        return Err(Mistake::usage(format!("{}: raw values have no positions", path.display()), remedy));
+        return Err(CliError::usage(format!("{}: raw values have no positions", path.display()), remedy));
     }
     let index = IndexSource::Column(schema.index_name());
     files::table(path, args, Some(schema.clone()), index)
@@ -316,7 +316,7 @@ fn without_schema(args: &Args, e: evergrove::store::input::InputError) -> anyhow
     if args.schema.is_none() && missing {
         let remedy =
             "give the schema of the rows with --schema (export --schema FILE writes it), or values in e0 to e3";
-        return Mistake::usage(e.to_string(), remedy);
+        return CliError::usage(e.to_string(), remedy);
     }
     e.into()
 }

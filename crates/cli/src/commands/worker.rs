@@ -14,11 +14,11 @@ use evergrove::store::cluster::ProofWork;
 
 use super::Terminal;
 use crate::args::ProverArgs;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::logging::{self, Level};
+use crate::probes::Probes;
 use crate::queue::{self, QueueArgs};
 use crate::report::{Report, count, plain, seconds, size};
-use crate::vitals::Vitals;
 use crate::{leader, signals};
 
 /// Make the proofs that prove, update and app ask for with --engine, until SIGTERM or SIGINT
@@ -83,18 +83,18 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         );
     }
     let _log = logging::start(Level::Error, terminal.format);
-    let (vitals, taken) = Vitals::new(args.health, Some(&queue))?;
+    let (probes, taken) = Probes::new(args.health, Some(&queue))?;
     if let Some(addr) = taken.filter(|_| !terminal.quiet) {
         eprintln!("health at http://{addr}");
     }
     let config = WorkerConfig { queue, objects, concurrency, name };
     let observe = |event: &WorkerEvent<'_>| {
-        vitals.note(event);
+        probes.note(event);
         note(event, terminal);
     };
     let report = Worker::run(&config, &work, &observe, &drain)?;
     if let Some(reason) = work.unfit() {
-        return Err(Mistake::proving(reason, "put this right and start the worker again; others go on with its jobs"));
+        return Err(CliError::proving(reason, "put this right and start the worker again; others go on with its jobs"));
     }
     let mut out = Report::default();
     out.add("worker", config.name);

@@ -33,13 +33,13 @@ impl<'a, S: Store> Builder<'a, S> {
     }
 
     /// The structure of `indices`, ascending, at (`top`, `base`). For no indices it is that of the first block.
-    pub(super) fn anew(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
+    pub(super) fn build(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         if top == self.block_height {
             return self.block(indices.to_vec(), base);
         }
         let middle = base | 1 << (top - 1);
         let (left, right) = indices.split_at(indices.partition_point(|i| *i < middle));
-        let side = |there: bool, indices: &[u64], base| there.then(|| self.anew(indices, top - 1, base)).transpose();
+        let side = |there: bool, indices: &[u64], base| there.then(|| self.build(indices, top - 1, base)).transpose();
         let (left, right) = rayon::join(
             || side(!left.is_empty() || right.is_empty(), left, base),
             || side(!right.is_empty(), right, middle),
@@ -52,7 +52,7 @@ impl<'a, S: Store> Builder<'a, S> {
     pub(super) fn revise_whole(&self, old: &Arc<Node>, height: u8, delta: Delta<'_>) -> Result<Arc<Node>, BatchError> {
         if old.statement.height < self.block_height {
             // A vector smaller than a block has grown, and its block with it.
-            return self.anew(&remaining(Some(old), delta), height, 0);
+            return self.build(&remaining(Some(old), delta), height, 0);
         }
         let root = self.revise(Some(old), height, 0, delta)?;
         root.ok_or(BatchError::Empty)

@@ -248,16 +248,16 @@ impl Batch {
         let root = match structure {
             Structure::Compressed { capacity } => {
                 assert!(capacity > 0, "a bucket holds at least one leaf");
-                Builder::new(vector, structure).anew(&indices, height, 0)?
+                Builder::new(vector, structure).build(&indices, height, 0)?
             }
             Structure::Complete { block_height } => {
-                Builder::new(vector, structure).anew(&indices, height.max(block_height), 0)?
+                Builder::new(vector, structure).build(&indices, height.max(block_height), 0)?
             }
             Structure::Levels { block_height } => {
-                levels::Builder::new(vector, block_height).anew(&indices, height, 0)?
+                levels::Builder::new(vector, block_height).build(&indices, height, 0)?
             }
             Structure::Tree { block_height } => {
-                levels::Builder::of_all(vector, block_height).anew(&indices, height.max(block_height), 0)?
+                levels::Builder::of_all(vector, block_height).build(&indices, height.max(block_height), 0)?
             }
         };
         Ok(Self { root, height, structure })
@@ -343,7 +343,7 @@ fn in_range(index: u64, height: u8) -> Result<(), BatchError> {
 }
 
 /// The node at which the members between `first < last` part: height and bases of the two children.
-fn parting(first: u64, last: u64) -> (u8, u64, u64) {
+fn split_node(first: u64, last: u64) -> (u8, u64, u64) {
     let bit = split_level(first, last);
     let left = first >> bit << bit;
     (bit, left, left | 1 << bit)
@@ -392,13 +392,13 @@ impl<'a, S: Store> Builder<'a, S> {
     }
 
     /// The structure of `indices`, ascending, below (`top`, `base`).
-    fn anew(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
+    fn build(&self, indices: &[u64], top: u8, base: u64) -> Result<Arc<Node>, BatchError> {
         if self.is_bucket(indices) {
             return self.bucket(indices.to_vec(), top, base);
         }
-        let (bit, left_base, right_base) = parting(indices[0], indices[indices.len() - 1]);
+        let (bit, left_base, right_base) = split_node(indices[0], indices[indices.len() - 1]);
         let (left, right) = indices.split_at(indices.partition_point(|i| *i < right_base));
-        let (left, right) = rayon::join(|| self.anew(left, bit, left_base), || self.anew(right, bit, right_base));
+        let (left, right) = rayon::join(|| self.build(left, bit, left_base), || self.build(right, bit, right_base));
         self.merge(left?, right?, top, base)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove_verifier::NodeKind;
 
-use super::{Batch, BatchError, Builder, Node, NodeShape, Structure, in_range, levels, parting, sorted};
+use super::{Batch, BatchError, Builder, Node, NodeShape, Structure, in_range, levels, sorted, split_node};
 use crate::{Store, Vector};
 
 /// The changes below one subtree. All slices ascend.
@@ -163,19 +163,19 @@ impl<S: Store> Builder<'_, S> {
         // A bucket that stays whole may end up beside a new merge; one that loses a member is built again.
         let Some(node) = old.filter(|n| count > self.capacity && (leaves.is_empty() || n.kind() == NodeKind::Merge))
         else {
-            return self.anew(&remaining(old, delta), top, base);
+            return self.build(&remaining(old, delta), top, base);
         };
 
         let (own, joins) = ([Side::First, Side::Last].map(|s| edge(node, leaves, s)), delta.joins);
         let first = own[0].into_iter().chain(joins.first().copied()).min().unwrap_or(base);
         let last = own[1].into_iter().chain(joins.last().copied()).max().unwrap_or(base);
-        let (bit, left_base, right_base) = parting(first, last);
+        let (bit, left_base, right_base) = split_node(first, last);
         let (old_left, old_right) = match (own[0] < Some(right_base), own[1] < Some(right_base), &node.shape) {
             (true, true, _) => (old, None),
             (false, _, _) => (None, old),
             // Its members part at the same node as the new ones, and its children have the ranges of the new ones.
             (true, false, NodeShape::Merge { left, right }) => (Some(left), Some(right)),
-            (true, false, _) => return self.anew(&remaining(old, delta), top, base),
+            (true, false, _) => return self.build(&remaining(old, delta), top, base),
         };
         let (left, right) = rayon::join(
             || self.revise(old_left, bit, left_base, delta.within(bit, left_base)),

@@ -13,7 +13,7 @@ static BACKEND: LazyLock<NativeBackend> =
 
 /// A wrap of a merge of two buckets.
 static PROOF: LazyLock<Arc<NodeProof>> = LazyLock::new(|| {
-    let pp = vc::r#gen(3, &*BACKEND).expect("height 3");
+    let pp = vc::setup(3, &*BACKEND).expect("height 3");
     let slots: Vec<_> = (0..3).map(|i| (i, value(i))).collect();
     let (vector, _) = vc::com(&pp, &slots, MemoryStore::new()).expect("three slots");
     vc::agg(&pp, &[0, 1, 2], &vector).expect("three members").0

@@ -17,7 +17,7 @@ fn table(slots: impl IntoIterator<Item = u64>) -> Vec<(u64, Value)> {
 
 #[test]
 fn openings_follow_every_update_of_every_slot() {
-    let pp = vc::r#gen(4, native(2, false)).unwrap();
+    let pp = vc::setup(4, native(2, false)).unwrap();
     let (vector, commitment) = vc::com(&pp, &table([0, 1, 5, 9, 14]), MemoryStore::new()).unwrap();
     let openings: Vec<Opening> = (0..16).map(|i| vc::open(i, &vector).unwrap()).collect();
     for (u, aux) in openings.iter().enumerate() {
@@ -42,7 +42,7 @@ fn openings_follow_every_update_of_every_slot() {
 #[test]
 fn openings_alone_make_the_proof_of_the_vector() {
     for (height, wraps) in [(4, false), (9, true), (27, false)] {
-        let pp = vc::r#gen(height, native(2, wraps)).unwrap();
+        let pp = vc::setup(height, native(2, wraps)).unwrap();
         let last = (1_u64 << height) - 1;
         let slots = [0, 1, 2, 6, 9, last / 2, last - 1, last];
         let (vector, commitment) = vc::com(&pp, &table(slots), MemoryStore::new()).unwrap();
@@ -57,7 +57,7 @@ fn openings_alone_make_the_proof_of_the_vector() {
 
 #[test]
 fn openings_that_do_not_fit_are_not_aggregated() {
-    let pp = vc::r#gen(4, native(2, false)).unwrap();
+    let pp = vc::setup(4, native(2, false)).unwrap();
     let (mut vector, before) = vc::com(&pp, &table([0, 1, 5]), MemoryStore::new()).unwrap();
     let [zero, five, empty] = [0, 5, 6].map(|i| vc::open(i, &vector).unwrap());
     let agg = |commitment, openings: &[Opening]| vc::agg_openings(&pp, commitment, openings).map(|_| ());
@@ -76,13 +76,13 @@ fn openings_that_do_not_fit_are_not_aggregated() {
     assert!(matches!(agg(&after, &[vc::open(0, &vector).unwrap(), five.clone()]), Err(VcError::Opening(5))));
     let high = Commitment { height: 28, ..before };
     assert!(matches!(agg(&high, std::slice::from_ref(&five)), Err(VcError::Class { height: 28, .. })));
-    let all = vc::r#gen(4, NativeBackend::complete(Profile::Proven, HeightClass::H27, 2)).unwrap();
+    let all = vc::setup(4, NativeBackend::complete(Profile::Proven, HeightClass::H27, 2)).unwrap();
     assert!(matches!(vc::agg_openings(&all, &before, &[five]), Err(VcError::Whole(Scheme::Complete))));
 }
 
 #[test]
 fn updates_of_openings_refuse_other_epochs() {
-    let pp = vc::r#gen(4, native(2, false)).unwrap();
+    let pp = vc::setup(4, native(2, false)).unwrap();
     let (mut vector, before) = vc::com(&pp, &table([0, 1, 5]), MemoryStore::new()).unwrap();
     let old = vc::open(5, &vector).unwrap();
     let after = vc::upd_all_proofs(&mut vector, &[(9, Some(value(1)))]).unwrap();
@@ -98,9 +98,9 @@ fn updates_of_openings_refuse_other_epochs() {
 
 #[test]
 fn parameters_and_stores_are_checked() {
-    assert!(matches!(vc::r#gen(0, native(2, false)), Err(VcError::Vector(VectorError::Height(0)))));
-    assert!(matches!(vc::r#gen(28, native(2, false)), Err(VcError::Class { height: 28, class: HeightClass::H27 })));
-    let pp = vc::r#gen(4, native(2, false)).unwrap();
+    assert!(matches!(vc::setup(0, native(2, false)), Err(VcError::Vector(VectorError::Height(0)))));
+    assert!(matches!(vc::setup(28, native(2, false)), Err(VcError::Class { height: 28, class: HeightClass::H27 })));
+    let pp = vc::setup(4, native(2, false)).unwrap();
     let (vector, commitment) = vc::com(&pp, &[], MemoryStore::new()).unwrap();
     assert_eq!(commitment.root, null_digest(4));
     let (vector, _) = vc::com(&pp, &table([3]), vector.into_store()).unwrap();
@@ -115,7 +115,7 @@ fn parameters_and_stores_are_checked() {
 #[test]
 fn the_five_updates_of_the_paper() {
     for wraps in [false, true] {
-        let pp = vc::r#gen(6, native(2, wraps)).unwrap();
+        let pp = vc::setup(6, native(2, wraps)).unwrap();
         let slots = [1, 2, 8, 20, 21, 22, 40, 63];
         let (mut vector, _) = vc::com(&pp, &table(slots), MemoryStore::new()).unwrap();
         let (_, mut data) = vc::agg(&pp, &[1, 8, 20, 21, 63], &vector).unwrap();
@@ -149,7 +149,7 @@ fn the_five_updates_of_the_paper() {
 
 #[test]
 fn ver_says_why() {
-    let pp = vc::r#gen(6, native(2, true)).unwrap();
+    let pp = vc::setup(6, native(2, true)).unwrap();
     let (vector, commitment) = vc::com(&pp, &table(0..64), MemoryStore::new()).unwrap();
     let (proof, data) = vc::agg(&pp, &[3, 30, 31], &vector).unwrap();
     let claim = table([31, 3, 30]);
@@ -173,7 +173,7 @@ fn ver_says_why() {
 
 #[test]
 fn nested_merges_do_not_exhaust_the_stack() {
-    let pp = vc::r#gen(3, native(1, true)).unwrap();
+    let pp = vc::setup(3, native(1, true)).unwrap();
     let (vector, _) = vc::com(&pp, &table(0..8), MemoryStore::new()).unwrap();
     let (proof, _) = vc::agg(&pp, &[0, 7], &vector).unwrap();
     // Each level: a merge of a merge of all that follows except its end, an empty bucket, and no sibling.

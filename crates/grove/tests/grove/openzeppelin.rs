@@ -640,7 +640,7 @@ fn a_small_tree_is_proven_and_updated() {
     let value = |x: u64| Row::new(&words(x)).value;
     let mut vector = Vector::new(3, MemoryStore::new()).unwrap();
     vector.apply(&[(4, Some(value(7))), (5, Some(value(9)))]).unwrap();
-    let parameters = vc::r#gen(3, &backend).unwrap();
+    let parameters = vc::setup(3, &backend).unwrap();
     let (proof, data) = vc::agg(&parameters, &[], &vector).unwrap();
     let leaf = |x: u64| leaf_digest(&words(x));
     let holds = |proof: &NodeProof| backend.verify(proof).and(verifier.verify(proof)).is_ok();

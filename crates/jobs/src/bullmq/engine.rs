@@ -2,10 +2,10 @@
 
 use std::thread;
 
-use super::pieces::PIECE;
+use super::flow::PIECE;
 use super::queue::Connection;
-use super::standing::{Run, Standing};
-use super::{Config, elsewhere, record, threads};
+use super::run::{Run, RunProgress};
+use super::{Config, leader, record, threads};
 use crate::objects::Objects;
 use crate::{Cancel, Engine, Event, Observer, Report, Results, RunError, Runner, TaskGraph};
 
@@ -96,12 +96,12 @@ impl Engine for BullmqEngine {
             config.queue = format!("{}-{run}", config.queue);
         }
         let connection = Connection::open(&config).map_err(engine_error)?;
-        let standing = Standing::new(graph, observer, cancel, report, missing);
+        let progress = RunProgress::new(graph, observer, cancel, report, missing);
         let (attempts, piece) = (self.attempts, self.piece);
         let run = Run { graph, runner, results, connection: &connection, name: run, attempts, piece };
         match &self.objects {
-            Some(objects) => thread::scope(|scope| elsewhere::work(scope, &run, standing, objects)),
-            None => thread::scope(|scope| threads::work(scope, &run, standing, self.concurrency)),
+            Some(objects) => thread::scope(|scope| leader::work(scope, &run, progress, objects)),
+            None => thread::scope(|scope| threads::work(scope, &run, progress, self.concurrency)),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::queue::{self, QueueError};
 use super::record::parse_job;
-use super::standing::Run;
+use super::run::Run;
 use crate::TaskId;
 
 /// Number of events that the server keeps for slow leaders, of some 150 bytes each.

@@ -18,14 +18,14 @@
 //! BullMQ can watch the queue.
 
 pub mod admin;
-mod elsewhere;
+mod consumer;
 mod engine;
 mod events;
-mod hands;
-mod pieces;
+mod flow;
+mod leader;
 mod queue;
 mod record;
-mod standing;
+mod run;
 mod threads;
 mod upload;
 mod worker;

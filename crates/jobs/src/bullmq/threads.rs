@@ -5,11 +5,11 @@ use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::hands::{Answer, Handed, Hands, LATER, Outcome};
-use super::pieces::Plan;
+use super::consumer::{Answer, Consumer, Handed, LATER, Outcome};
+use super::flow::Plan;
 use super::queue::QueueError;
 use super::record::parse_job;
-use super::standing::{Run, Standing};
+use super::run::{Run, RunProgress};
 use crate::local::{AtEnd, Input, Outcome as Attempted, STACK_BYTES, attempt_task, panic_text};
 use crate::{Cause, Put, Report, RunError, TaskId};
 
@@ -34,25 +34,25 @@ struct Running<'scope> {
 pub(super) fn work<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     run: &'env Run<'env>,
-    mut standing: Standing<'_>,
+    mut progress: RunProgress<'_>,
     concurrency: usize,
 ) -> Result<Report, RunError> {
     let (tell, told) = mpsc::channel();
-    let plan = Plan::new(run.graph, &standing.left(), run.piece);
+    let plan = Plan::new(run.graph, &progress.left(), run.piece);
     let engine_error = |e: QueueError| RunError::Engine(Box::new(e));
     let ask = tell.clone();
     let hand = move |handed| ask.send(Message::Handed(handed)).is_ok();
-    let hands = Hands::start(run.connection, &run.name, concurrency, hand, drop).map_err(engine_error)?;
+    let consumer = Consumer::start(run.connection, &run.name, concurrency, hand, drop).map_err(engine_error)?;
     let mut pieces = plan.pieces.iter();
     let mut running: HashMap<TaskId, Running<'scope>> = HashMap::new();
     let outcome = loop {
-        if standing.is_stopping() {
-            hands.pause();
+        if progress.is_stopping() {
+            consumer.pause();
         }
-        if running.is_empty() && (standing.is_complete() || standing.is_stopping()) {
+        if running.is_empty() && (progress.is_complete() || progress.is_stopping()) {
             break Ok(());
         }
-        let next = if standing.is_stopping() { None } else { pieces.next() };
+        let next = if progress.is_stopping() { None } else { pieces.next() };
         let message = match next {
             Some(piece) => {
                 if let Err(e) = run.add(&plan, piece, 0, &|_| serde_json::Value::Null) {
@@ -63,11 +63,11 @@ pub(super) fn work<'scope, 'env>(
             None => told.recv_timeout(SILENCE).ok(),
         };
         match message {
-            Some(Message::Handed(handed)) => begin(scope, run, &plan, &mut standing, &mut running, handed, &tell),
-            Some(Message::Ended(id)) => end(run, &mut standing, &mut running, id),
+            Some(Message::Handed(handed)) => begin(scope, run, &plan, &mut progress, &mut running, handed, &tell),
+            Some(Message::Ended(id)) => end(run, &mut progress, &mut running, id),
             None if next.is_none() && running.is_empty() => match is_idle(run) {
                 Ok(true) => {
-                    standing.failed(left(&standing), 1, Cause::Error("the queue has lost its jobs: run again".into()))
+                    progress.failed(left(&progress), 1, Cause::Error("the queue has lost its jobs: run again".into()))
                 }
                 Ok(false) => {}
                 Err(e) => break Err(engine_error(e)),
@@ -80,15 +80,15 @@ pub(super) fn work<'scope, 'env>(
         let _ = thread.join();
     }
     // This gives answers time to arrive. Lost answers do no harm, because the queue is removed.
-    let closed = hands.close(run.connection, Duration::from_millis(150));
+    let closed = consumer.close(run.connection, Duration::from_millis(150));
     let _ = run.connection.runtime().block_on(closed);
     let _ = run.connection.call("removing the queue", async || run.connection.queue.obliterate(true, 1000).await);
-    outcome.and_then(|()| standing.outcome())
+    outcome.and_then(|()| progress.outcome())
 }
 
 /// The first task that is not done.
-fn left(standing: &Standing<'_>) -> TaskId {
-    standing.left().first().copied().unwrap_or(TaskId(0))
+fn left(progress: &RunProgress<'_>) -> TaskId {
+    progress.left().first().copied().unwrap_or(TaskId(0))
 }
 
 /// True if the queue has no job that can still run.
@@ -102,7 +102,7 @@ fn begin<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     run: &'env Run<'env>,
     plan: &Plan,
-    standing: &mut Standing<'_>,
+    progress: &mut RunProgress<'_>,
     running: &mut HashMap<TaskId, Running<'scope>>,
     handed: Handed,
     tell: &mpsc::Sender<Message>,
@@ -110,19 +110,19 @@ fn begin<'scope, 'env>(
     let Some((_, _, id)) = parse_job(&handed.name).filter(|(_, _, id)| id.0 < run.graph.len()) else {
         return handed.answer(Answer::Failed("this is not a job of the run".into()));
     };
-    if standing.is_stopping() {
+    if progress.is_stopping() {
         return handed.answer(Answer::Failed("the run has been stopped".into()));
     }
     let task = run.graph.task(id);
-    if standing.is_done(id) || running.contains_key(&id) {
+    if progress.is_done(id) || running.contains_key(&id) {
         // The lock was lost for a while, and the queue hands out the job again although it is done or running.
-        let done = standing.is_done(id).then_some(Answer::Done(Outcome { bytes: 0, already: true }));
+        let done = progress.is_done(id).then_some(Answer::Done(Outcome { bytes: 0, already: true }));
         return handed.answer(done.unwrap_or(Answer::Later(LATER)));
     }
-    if plan.is_shared(id) && task.deps.iter().any(|d| standing.is_wanted(*d)) {
+    if plan.is_shared(id) && task.deps.iter().any(|d| progress.is_wanted(*d)) {
         return handed.answer(Answer::Later(LATER));
     }
-    standing.started(id, Some(handed.attempt));
+    progress.started(id, Some(handed.attempt));
     let tell = tell.clone();
     // The receiver outlives every thread that has a sender.
     let end = AtEnd(move || {
@@ -139,33 +139,33 @@ fn begin<'scope, 'env>(
         Ok(thread) => {
             running.insert(id, Running { thread, handed, inputs: count });
             let live = running.values().map(|r| r.inputs).sum();
-            standing.report.peak_live = standing.report.peak_live.max(live);
+            progress.report.peak_live = progress.report.peak_live.max(live);
         }
         Err(e) => {
-            standing.failed(id, handed.attempt, Cause::Error(Box::new(e)));
+            progress.failed(id, handed.attempt, Cause::Error(Box::new(e)));
             handed.answer(Answer::Failed("no thread could be started".into()));
         }
     }
 }
 
 /// Handles the end of a task's thread, and answers the queue.
-fn end(run: &Run<'_>, standing: &mut Standing<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
+fn end(run: &Run<'_>, progress: &mut RunProgress<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
     let Some(Running { thread, handed, .. }) = running.remove(&id) else { return };
     let outcome = thread.join().unwrap_or_else(|panic| Err((Cause::Panic(panic_text(&*panic)), false)));
     match outcome {
         Ok((bytes, put)) => {
-            standing.finished(id, bytes.len(), put, None);
+            progress.finished(id, bytes.len(), put, None);
             let already = put == Put::AlreadyThere;
             handed.answer(Answer::Done(Outcome { bytes: bytes.len(), already }));
         }
-        Err((cause, true)) if handed.attempt < run.attempts && !standing.is_stopping() => {
+        Err((cause, true)) if handed.attempt < run.attempts && !progress.is_stopping() => {
             let text = cause.to_string();
-            standing.retrying(id, handed.attempt, &text);
+            progress.retrying(id, handed.attempt, &text);
             handed.answer(Answer::Retry(text));
         }
         Err((cause, _)) => {
             let text = cause.to_string();
-            standing.failed(id, handed.attempt, cause);
+            progress.failed(id, handed.attempt, cause);
             handed.answer(Answer::Failed(text));
         }
     }

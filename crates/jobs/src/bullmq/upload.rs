@@ -7,8 +7,8 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::pieces::{Piece, Plan};
-use super::standing::Run;
+use super::flow::{Piece, Plan};
+use super::run::Run;
 use crate::local::panic_text;
 use crate::objects::{Objects, ObjectsError};
 use crate::{Cause, Key, ResultsError, TaskFailure, TaskId};

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tracing::{Span, field, info_span};
 
 use super::Config;
-use super::hands::{Answer, Handed, Hands, LATER, Outcome};
+use super::consumer::{Answer, Consumer, Handed, LATER, Outcome};
 use super::queue::{Connection, QueueError};
 use super::record::parse_job;
 use super::upload::JobData;
@@ -213,13 +213,13 @@ impl Worker {
                     _ => Ok(()),
                 };
             };
-            let hands = Hands::start(&connection, &config.name, concurrency, hand, happened)?;
+            let consumer = Consumer::start(&connection, &config.name, concurrency, hand, happened)?;
             observe(&WorkerEvent::Ready);
             let (mut report, mut running, mut closing) = (WorkerReport::default(), 0, None);
             loop {
                 if closing.is_none() && drain.is_cancelled() {
                     observe(&WorkerEvent::Draining { running });
-                    closing = Some(hands.close(&connection, DRAIN));
+                    closing = Some(consumer.close(&connection, DRAIN));
                 }
                 match told.recv_timeout(TICK) {
                     Ok(message) => note(observe, &mut report, &mut running, message),

@@ -14,7 +14,7 @@ use evergrove_primitives::field::prime::PrimeLanes;
 use evergrove_primitives::lanes::prefetch;
 
 use super::Curve;
-use super::batch::{Batch, Canonical, DUMMIES, INDEX, Jobs, NEGATIVE, SLOT, STEP, Stash};
+use super::batch::{Batch, Canonical, DUMMIES, INDEX, Jobs, NEGATIVE, Operands, SLOT, STEP};
 
 /// Nothing waits.
 const EMPTY: u32 = u32::MAX;
@@ -44,7 +44,7 @@ pub(super) struct Adder<'a, C: Curve, A: PrimeLanes> {
     /// Slots below this one are read, and never written again.
     fixed: u32,
     batch: usize,
-    stash: Vec<Stash<A>>,
+    operands: Vec<Operands<A>>,
     /// Additions so far.
     pub(super) additions: usize,
     /// Batches so far.
@@ -69,8 +69,8 @@ impl<'a, C: Curve, A: PrimeLanes<Element = C::BaseField>> Adder<'a, C, A> {
         memory.jobs.clear();
         memory.waiting.clear();
         memory.waiting.resize(buckets, EMPTY);
-        let stash = vec![Stash::empty(f); batch / evergrove_primitives::lanes::LANES];
-        Self { f, points, memory, fixed: DUMMIES, batch, stash, additions: 0, batches: 0 }
+        let operands = vec![Operands::empty(f); batch / evergrove_primitives::lanes::LANES];
+        Self { f, points, memory, fixed: DUMMIES, batch, operands, additions: 0, batches: 0 }
     }
 
     /// A point, or its negative, for a bucket.
@@ -130,8 +130,12 @@ impl<'a, C: Curve, A: PrimeLanes<Element = C::BaseField>> Adder<'a, C, A> {
         self.additions += jobs;
         self.batches += 1;
         memory.running.pad();
-        let batch =
-            Batch { points: self.points, slots: &mut memory.slots, jobs: &memory.running, stash: &mut self.stash };
+        let batch = Batch {
+            points: self.points,
+            slots: &mut memory.slots,
+            jobs: &memory.running,
+            operands: &mut self.operands,
+        };
         let mut infinite = self.f.outline(batch).into_iter().peekable();
         for k in 0..jobs {
             let running = &self.memory.running;

@@ -72,7 +72,7 @@ impl Jobs {
 
 /// The values that eight sums need after the products are known.
 #[derive(Clone, Copy)]
-pub(super) struct Stash<A: PrimeLanes> {
+pub(super) struct Operands<A: PrimeLanes> {
     xa: A::V,
     ya: A::V,
     xb: A::V,
@@ -84,7 +84,7 @@ pub(super) struct Stash<A: PrimeLanes> {
     before: A::V,
 }
 
-impl<A: PrimeLanes> Stash<A> {
+impl<A: PrimeLanes> Operands<A> {
     #[inline(always)]
     pub(super) fn empty(f: A) -> Self {
         let zero = f.zero();
@@ -97,7 +97,7 @@ pub(super) struct Batch<'a, C: Curve, A: PrimeLanes> {
     pub(super) points: &'a [Affine<C>],
     pub(super) slots: &'a mut [Affine<C>],
     pub(super) jobs: &'a Jobs,
-    pub(super) stash: &'a mut [Stash<A>],
+    pub(super) operands: &'a mut [Operands<A>],
 }
 
 #[inline(always)]
@@ -140,7 +140,7 @@ impl<C: Curve, A: PrimeLanes<Element = C::BaseField>> Body<A> for Canonical<'_, 
 impl<C: Curve, A: PrimeLanes<Element = C::BaseField>> Batch<'_, C, A> {
     /// Gathers eight jobs.
     #[inline(always)]
-    fn load(&self, f: A, at: usize, s: &mut Stash<A>) {
+    fn load(&self, f: A, at: usize, s: &mut Operands<A>) {
         let mut a = [&self.slots[0]; LANES];
         for (a, id) in a.iter_mut().zip(vector(&self.jobs.a, at)) {
             *a = operand(self.points, self.slots, *id);
@@ -158,10 +158,10 @@ impl<C: Curve, A: PrimeLanes<Element = C::BaseField>> Batch<'_, C, A> {
 
     /// The products of the denominators of both chains.
     #[inline(always)]
-    fn chain(f: A, stash: &mut [Stash<A>]) -> [A::V; 2] {
+    fn chain(f: A, operands: &mut [Operands<A>]) -> [A::V; 2] {
         let one = f.splat(&C::BaseField::ONE);
         let mut products = [one; 2];
-        for [s, t] in stash.as_chunks_mut().0 {
+        for [s, t] in operands.as_chunks_mut().0 {
             (s.before, t.before) = (products[0], products[1]);
             f.outline(Products([&s.dx, &t.dx], &mut products));
         }
@@ -170,10 +170,10 @@ impl<C: Curve, A: PrimeLanes<Element = C::BaseField>> Batch<'_, C, A> {
 
     /// Makes every denominator a unit: tangents for doublings, and 1 for sums that are infinite, whose jobs are returned.
     #[inline(never)]
-    fn mend(f: A, stash: &mut [Stash<A>]) -> Vec<u32> {
+    fn unit_denominators(f: A, operands: &mut [Operands<A>]) -> Vec<u32> {
         let one = f.splat(&C::BaseField::ONE);
         let mut infinite = Vec::new();
-        for (at, s) in stash.iter_mut().enumerate() {
+        for (at, s) in operands.iter_mut().enumerate() {
             let mut dx = f.outline(Times(s.dx, one));
             if !dx.contains(&C::BaseField::ZERO) {
                 continue;
@@ -202,24 +202,24 @@ impl<C: Curve, A: PrimeLanes<Element = C::BaseField>> Body<A> for Batch<'_, C, A
     #[inline(always)]
     fn run(mut self, f: A) -> Vec<u32> {
         let vectors = self.jobs.len() / LANES;
-        let stash = core::mem::take(&mut self.stash);
-        let stash = &mut stash[..vectors];
-        for (at, s) in stash.iter_mut().enumerate() {
+        let operands = core::mem::take(&mut self.operands);
+        let operands = &mut operands[..vectors];
+        for (at, s) in operands.iter_mut().enumerate() {
             self.load(f, at, s);
         }
-        let mut products = Self::chain(f, stash);
+        let mut products = Self::chain(f, operands);
         let mut infinite = Vec::new();
         let inverse = match f.invert(f.mul(products[0], products[1])) {
             Some(inverse) => inverse,
             None => {
-                infinite = Self::mend(f, stash);
-                products = Self::chain(f, stash);
+                infinite = Self::unit_denominators(f, operands);
+                products = Self::chain(f, operands);
                 f.invert(f.mul(products[0], products[1])).expect("every denominator is a unit now")
             }
         };
         let mut inverses = [f.mul(inverse, products[1]), f.mul(inverse, products[0])];
         let mut sums = [[inverse; 2]; 2];
-        for (at, pair) in stash.as_chunks().0.iter().enumerate().rev() {
+        for (at, pair) in operands.as_chunks().0.iter().enumerate().rev() {
             f.outline(Sums(pair, &mut inverses, &mut sums));
             for (k, [x, y]) in sums.iter().enumerate() {
                 let out = vector(&self.jobs.out, 2 * at + k).map(|i| i as usize);
@@ -271,7 +271,7 @@ impl<A: PrimeLanes> Body<A> for Products<'_, A> {
 }
 
 /// Two vectors of sums, from the inverses of the products so far, which become those of the products before.
-struct Sums<'a, A: PrimeLanes>(&'a [Stash<A>; 2], &'a mut [A::V; 2], &'a mut [[A::V; 2]; 2]);
+struct Sums<'a, A: PrimeLanes>(&'a [Operands<A>; 2], &'a mut [A::V; 2], &'a mut [[A::V; 2]; 2]);
 
 impl<A: PrimeLanes> Body<A> for Sums<'_, A> {
     type Output = ();

@@ -8,7 +8,7 @@
 //! (`adder.rs`). The cost of scalars is the cost of their digits: zeros cost nothing, small scalars only their few
 //! windows.
 //!
-//! **When.** For any number of points. Few points, which fill no batch, are added one by one (`few.rs`), and scalars of
+//! **When.** For any number of points. Few points, which fill no batch, are added one by one (`straus.rs`), and scalars of
 //! some thousand points are halved by the endomorphism where that is cheaper (`endo.rs`). Fixed points may come with
 //! multiples ([`FixedBase`]), and points that do not fit memory may come from a file ([`msm_stream`]). Work is split
 //! over the rayon pool of the caller, and the sum is the same on every instruction set and for any number of threads.
@@ -21,19 +21,19 @@
 
 mod adder;
 mod batch;
+mod buckets;
 mod digits;
 mod endo;
-mod few;
 mod file;
 mod fixed;
 mod jacobian;
 mod plan;
 mod points;
 pub mod reference;
+mod straus;
 mod stream;
 mod subgroup;
 mod subset;
-mod task;
 mod words;
 
 use ark_ec::scalar_mul::glv::GLVConfig;
@@ -44,8 +44,8 @@ use evergrove_primitives::lanes::{Isa, dispatch_on};
 use rayon::prelude::*;
 
 use adder::Workspace;
+use buckets::Buckets;
 use endo::Halves;
-use task::Task;
 use words::Words;
 
 pub use file::{FileError, PointFile, PointWriter};
@@ -135,7 +135,7 @@ pub fn msm_on<C: Curve>(
     let (words, lengths) = magnitudes(points, scalars);
     if let Some(halves) = Halves::of::<C>().filter(|_| points.len() <= HALVED) {
         if points.len() < FEW {
-            return Ok(few::sum(points, &words, digits::longest(&lengths), &halves));
+            return Ok(straus::sum(points, &words, digits::longest(&lengths), &halves));
         }
         let words = halves.split_all(&words);
         let plan = Plan::of_lengths(&digits::lengths(&words), threads);
@@ -196,9 +196,9 @@ fn run<C: Curve>(isa: Isa, points: &[Affine<C>], mut words: Vec<Words>, plan: &P
         .into_par_iter()
         .with_max_len(1)
         .map_init(Workspace::default, |memory, (pass, part)| {
-            dispatch_on(isa, Task { points, scalars, part, plan, pass, memory })
+            dispatch_on(isa, Buckets { points, scalars, part, plan, pass, memory })
         })
         .flatten_iter()
         .collect();
-    task::combine(sums)
+    buckets::combine(sums)
 }

@@ -31,7 +31,7 @@ use crate::circuit::{
     parent, permute, select_digest, to_hash, to_plonky,
 };
 use crate::keys::{CommonData, VerifierKey};
-use crate::setup::{Circuit, Unbuilt};
+use crate::setup::{Circuit, CircuitDraft};
 
 /// Rounds of the search for the common data of the joins.
 const ROUNDS: usize = 6;
@@ -415,7 +415,7 @@ fn build_joins(
     let unbuilt = |kind, common: &CommonData| {
         let mut builder = Builder::new(config.clone());
         let targets = JoinTargets::build(&mut builder, kind, height, path, common);
-        Unbuilt { targets, builder }
+        CircuitDraft { targets, builder }
     };
     let mut gates: Vec<GateRef<F, D>> = vec![];
     // A join of paths does not look at the common data of joins: they are as good a start as any.

@@ -12,7 +12,7 @@ use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 use super::PaperVerifier;
 use super::chain::{Chain, Node};
 use super::level::Keyed;
-use crate::backend::{BACKEND_NAME, agree, backend_spec, witness_error};
+use crate::backend::{BACKEND_NAME, backend_spec, check_statement, witness_error};
 use crate::cache::circuit_bytes;
 use crate::circuit::{F, PlonkyProof, to_hash};
 use crate::keys::to_pinned;
@@ -157,8 +157,8 @@ impl PaperBackend {
     }
 
     /// [`agree`], for statements without a base.
-    fn agree(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
-        agree(proven.map(|p| Statement { base: stated.base, ..p }), stated)
+    fn check_statement(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
+        check_statement(proven.map(|p| Statement { base: stated.base, ..p }), stated)
     }
 
     fn finish(
@@ -183,7 +183,7 @@ pub(super) fn public_inputs(statement: &Statement) -> Vec<F> {
 impl PaperBackend {
     fn prove_block(&self, witness: &BlockWitness) -> Result<NodeProof, BackendError> {
         let statement = witness.statement;
-        Self::agree(self.rules.block_statement(&witness.leaves, &witness.members), &statement)?;
+        Self::check_statement(self.rules.block_statement(&witness.leaves, &witness.members), &statement)?;
         let Node::Block(link) = self.chain.node(statement.height) else {
             return Err(BackendError::Witness(format!("a block of height {}", statement.height)));
         };
@@ -199,7 +199,10 @@ impl PaperBackend {
         let statement = witness.statement;
         let [left, right] = children.map(|c| c.map(|c| self.child(c)).transpose());
         let proofs = [left?, right?];
-        Self::agree(self.rules.level_statement(children.map(|c| c.map(|c| &c.statement)), witness), &statement)?;
+        Self::check_statement(
+            self.rules.level_statement(children.map(|c| c.map(|c| &c.statement)), witness),
+            &statement,
+        )?;
         let Node::Level(level) = self.chain.node(statement.height) else {
             return Err(BackendError::Witness(format!("a level of height {}", statement.height)));
         };
@@ -211,7 +214,7 @@ impl PaperBackend {
     }
 
     fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
-        Self::agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+        Self::check_statement(self.rules.wrap_statement(&child.statement), &child.statement)?;
         let (proof, kind) = self.child(child)?;
         let circuit = match self.chain.wrap(child.statement.height) {
             Some(link) => &link.circuit,

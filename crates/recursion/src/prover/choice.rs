@@ -97,7 +97,7 @@ impl CircuitProver {
     }
 
     /// Our prover in less memory and somewhat more time: [`Keep::Coefficients`] of [`Prover::on`].
-    pub fn sparing() -> Self {
+    pub fn low_memory() -> Self {
         Self { keep: Keep::Coefficients, ..Self::new(ProverKind::Evergrove) }
     }
 

@@ -27,7 +27,7 @@ fn both_schemes_prove_the_same_statements_through_updates() {
     let mut v = vector(8, [16, 17, 27, 90, 200]);
     let mut values = std::collections::BTreeMap::from_iter([16, 17, 27, 90, 200].map(|i| (i, value(i))));
     let mut members = vec![16, 27];
-    let (paper, ours) = (vc::r#gen(8, &*PAPER).unwrap(), vc::r#gen(8, &*OURS).unwrap());
+    let (paper, ours) = (vc::setup(8, &*PAPER).unwrap(), vc::setup(8, &*OURS).unwrap());
     let (mut p, mut q) = (vc::agg(&paper, &members, &v).unwrap(), vc::agg(&ours, &members, &v).unwrap());
     // Blocks 4 and 6, levels of height 3 above them, one path from height 4 to 8, the wrap.
     assert_eq!((p.1.made, q.1.made), (2 + 2 + 5 + 1, 2));
@@ -97,7 +97,7 @@ fn random_updates_of_the_papers_scheme() {
 #[ignore = "slow: a minute and 3 GiB, all circuits of vectors of 2^27 slots"]
 fn the_papers_own_size() {
     let backend = PaperBackend::new(Profile::Paper, HeightClass::H27).unwrap();
-    let (pp, members) = (vc::r#gen(27, &backend).unwrap(), [5, (1 << 27) - 1]);
+    let (pp, members) = (vc::setup(27, &backend).unwrap(), [5, (1 << 27) - 1]);
     let v = vector(27, members);
     let (proof, data) = vc::agg(&pp, &members, &v).unwrap();
     assert_eq!(data.made, 2 + 2 * 21 + 1 + 1);
@@ -186,7 +186,7 @@ fn the_pinned_keys_are_those_of_the_circuits() {
     // The verifier that a user has: pinned keys and no circuit.
     let members = [3, 20];
     let v = vector(5, members);
-    let (proof, _) = vc::agg(&vc::r#gen(5, &backend).unwrap(), &members, &v).unwrap();
+    let (proof, _) = vc::agg(&vc::setup(5, &backend).unwrap(), &members, &v).unwrap();
     pinned.verify(&proof).unwrap();
     for statement in [
         Statement { height: 4, ..proof.statement },
@@ -206,7 +206,7 @@ fn circuits_survive_the_cache() {
     let cached =
         || PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, Q).unwrap().with_cache(Some(dir.path()));
     let v = vector(3, [1]);
-    let prove = |backend: &PaperBackend| vc::agg(&vc::r#gen(3, backend).unwrap(), &[1], &v).unwrap().0;
+    let prove = |backend: &PaperBackend| vc::agg(&vc::setup(3, backend).unwrap(), &[1], &v).unwrap().0;
     let built = cached();
     built.setup(3);
     let files = || {

@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 use super::super::Terminal;
 use super::groups;
 use super::proving::{Job, ProveArgs};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::Report;
 
 /// Prove the answer to a query: over all rows of the table, or with --batch over the rows of a batch
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let (query, rows) = groups::query(store.schema(), &args.sql, args.groups.as_deref(), found)?;
     let query = if args.pinned { pinned(&query)? } else { query };
     if args.groups_out.is_some() && rows.lists().is_empty() {
-        return Err(Mistake::usage("--groups-out: the query has no GROUP BY, DISTINCT or LIKE", "leave it out"));
+        return Err(CliError::usage("--groups-out: the query has no GROUP BY, DISTINCT or LIKE", "leave it out"));
     }
     if args.groups.is_some() {
         groups::check(&found()?, &rows)?;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     args.prove.prove(&store, catalog, job, report, terminal, |report, batch| {
         let answer = query.answer(&batch.output).map_err(|e| {
             let missing = matches!(e, OutputError::Groups { .. } | OutputError::Contents { .. });
-            Mistake::usage(
+            CliError::usage(
                 e.to_string(),
                 if missing { "add it to --groups, or leave --groups out" } else { "run doctor" },
             )
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 pub(crate) fn query(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result<Query> {
     let missing = || {
         let remedy = "give its groups with --groups: app aggregate writes them with --groups-out";
-        Err(Mistake::usage("--sql: the query has GROUP BY, DISTINCT or LIKE", remedy))
+        Err(CliError::usage("--sql: the query has GROUP BY, DISTINCT or LIKE", remedy))
     };
     Ok(groups::query(schema, sql, groups, missing)?.0)
 }
@@ -113,7 +113,7 @@ pub(crate) fn forms(schema: &Schema, sql: &str, groups: Option<&Path>) -> Result
 
 /// The query by circuits with pinned keys.
 pub(crate) fn pinned(query: &Query) -> Result<Query> {
-    query.pinned().map_err(|e| Mistake::usage(format!("--pinned: {e}"), e.remedy()))
+    query.pinned().map_err(|e| CliError::usage(format!("--pinned: {e}"), e.remedy()))
 }
 
 /// The application that answers a query.

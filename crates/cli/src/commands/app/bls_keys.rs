@@ -12,7 +12,7 @@ use evergrove::store::input::read_indices;
 
 use super::super::Terminal;
 use super::proving::{Job, ProveArgs};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::Report;
 
 /// Prove the sum and the number of some BLS keys of a table
@@ -35,14 +35,14 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let store = Store::open(&args.prove.store.store)?;
     if *store.schema() != table::schema() {
         let remedy = "commit a table that app bls-table has made, with its schema";
-        return Err(Mistake::usage("the store does not hold a table of BLS keys", remedy));
+        return Err(CliError::usage("the store does not hold a table of BLS keys", remedy));
     }
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     let members = read_indices(&args.indices)?;
     let job = Job { app: app.into(), scheme: Scheme::Selected, name: args.batch.clone(), members };
     args.prove.prove(&store, catalog, job, Report::default(), terminal, |report, batch| {
         let output = Output::from_elements(&batch.output)
-            .ok_or_else(|| Mistake::usage("the stored output is none of bls-keys", "run doctor"))?;
+            .ok_or_else(|| CliError::usage("the stored output is none of bls-keys", "run doctor"))?;
         add_output(report, &output);
         Ok(())
     })

@@ -7,7 +7,7 @@ use anyhow::Result;
 use evergrove::apps::bls::table;
 
 use super::super::Terminal;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::{Report, count};
 
@@ -33,23 +33,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let bytes = files::read(&args.keys, MAX_BYTES, "split the file: its tables can be committed one after the other")?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Mistake::usage("--keys: not a text file", "write keys as hexadecimal digits, one a line"))?;
+        .map_err(|_| CliError::usage("--keys: not a text file", "write keys as hexadecimal digits, one a line"))?;
     let mut encoded = Vec::new();
     for (k, line) in text.lines().enumerate() {
         let line = line.trim();
         let key = hex::decode(line.strip_prefix("0x").unwrap_or(line)).map_err(|_| {
-            Mistake::usage(format!("--keys: line {} is not hexadecimal", k + 1), "write 96 hexadecimal digits a line")
+            CliError::usage(format!("--keys: line {} is not hexadecimal", k + 1), "write 96 hexadecimal digits a line")
         })?;
         encoded.push(key);
     }
     let keys = table::parse_keys(encoded.iter().map(Vec::as_slice)).map_err(|e| {
-        Mistake::usage(
+        CliError::usage(
             format!("--keys: line {}: {}", e.row + 1, e.source),
             "leave the key out, or ask its owner for another",
         )
     })?;
     if keys.is_empty() {
-        return Err(Mistake::usage("--keys: the file has no keys", "write 96 hexadecimal digits a line"));
+        return Err(CliError::usage("--keys: the file has no keys", "write 96 hexadecimal digits a line"));
     }
     let schema = table::schema();
     files::write(&args.out, |out| {

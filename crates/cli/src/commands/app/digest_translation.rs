@@ -11,7 +11,7 @@ use evergrove::store::Store;
 
 use super::super::Terminal;
 use super::proving::{Job, ProveArgs};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::Report;
 
 /// Prove the Keccak digest of the whole table: the root of a Keccak-256 tree over the same slots
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         if let Some(root) = rows.as_ref().and_then(Tree::root).filter(|_| library)
             && batch.output != tree::to_elements(&root)
         {
-            return Err(Mistake::refused("the table was changed while it was proven", "prove it again"));
+            return Err(CliError::refused("the table was changed while it was proven", "prove it again"));
         }
         add_digest(report, app.format(), &batch.output, height)?;
         if let Some(order) = rows.as_ref().and_then(Tree::order).filter(|_| library) {
@@ -65,10 +65,10 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
 fn checked(args: &Args, rows: &Tree) -> Result<Format> {
     let types = rows.types().to_vec();
     if rows.leaves().is_empty() {
-        return Err(Mistake::usage("OpenZeppelin's tree over no rows has no root", "commit a table with a row"));
+        return Err(CliError::usage("OpenZeppelin's tree over no rows has no root", "commit a table with a row"));
     }
     if let Some([first, second]) = first_duplicate(rows.leaves().iter().copied()).filter(|_| !args.allow_duplicates) {
-        return Err(Mistake::usage(
+        return Err(CliError::usage(
             format!("rows {first} and {second} are equal: a contract that marks leaves takes one of them alone"),
             "change one of them, or give --allow-duplicates",
         ));
@@ -77,7 +77,7 @@ fn checked(args: &Args, rows: &Tree) -> Result<Format> {
         return Ok(Format::OpenZeppelin(types));
     }
     if rows.order().is_none() {
-        return Err(Mistake::usage(
+        return Err(CliError::usage(
             "the rows are not where OpenZeppelin's JavaScript library puts them, so that the root is another one",
             "commit the table again with --order openzeppelin-js, or prove --tree openzeppelin",
         ));
@@ -88,7 +88,7 @@ fn checked(args: &Args, rows: &Tree) -> Result<Format> {
 /// Adds the Keccak digest of a tree of this height.
 pub(super) fn add_digest(report: &mut Report, format: &Format, output: &[Goldilocks], height: u8) -> Result<()> {
     let digest = tree::from_elements(output);
-    let digest = digest.ok_or_else(|| Mistake::refused("the output is not a Keccak digest", "run doctor"))?;
+    let digest = digest.ok_or_else(|| CliError::refused("the output is not a Keccak digest", "run doctor"))?;
     report.add("keccak_digest", hex::encode(digest));
     report.add("keccak_tree", format.to_string());
     report.add("keccak_height", height);

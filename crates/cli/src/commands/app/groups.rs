@@ -10,7 +10,7 @@ use evergrove::store::Store;
 use evergrove::{Error, Groups};
 use serde_json::Value as Json;
 
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 
 /// Greatest size of a file of groups in bytes.
@@ -29,7 +29,7 @@ fn refused(e: Error) -> anyhow::Error {
 }
 
 fn of_query(e: &SqlError) -> anyhow::Error {
-    Mistake::usage(format!("--sql: {e}"), e.remedy())
+    CliError::usage(format!("--sql: {e}"), e.remedy())
 }
 
 /// Refuses a file that lacks a group of the rows.
@@ -39,7 +39,7 @@ pub(in crate::commands) fn check(found: &Groups, listed: &Groups) -> Result<()> 
         let Some(Row::Cells(cells)) = missing else { continue };
         let cells = columns.iter().zip(cells).map(|(column, cell)| format!("{} {}", column.name, text(column, cell)));
         let message = format!("--groups: the group {} is missing", cells.collect::<Vec<_>>().join(", "));
-        return Err(Mistake::usage(message, "add it, or leave --groups out"));
+        return Err(CliError::usage(message, "add it, or leave --groups out"));
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ pub(in crate::commands) fn query(
     let needed = !Query::grouped_by(schema, sql).map_err(|e| of_query(&e))?.is_empty();
     let groups = match file {
         Some(_) if !needed => {
-            return Err(Mistake::usage("--groups: the query has no GROUP BY, DISTINCT or LIKE", "leave it out"));
+            return Err(CliError::usage("--groups: the query has no GROUP BY, DISTINCT or LIKE", "leave it out"));
         }
         Some(file) => read(file, schema, sql)?,
         None if needed => found()?,
@@ -84,7 +84,7 @@ fn read(path: &Path, schema: &Schema, sql: &str) -> Result<Groups> {
     Groups::parse(schema, sql, &text).map_err(|e| match e {
         Error::Groups { line, reason } => {
             let message = format!("{}, line {line}: {reason}", path.display());
-            Mistake::usage(message, "write one JSON object a line, with the columns of GROUP BY, DISTINCT or LIKE")
+            CliError::usage(message, "write one JSON object a line, with the columns of GROUP BY, DISTINCT or LIKE")
         }
         e => refused(e),
     })

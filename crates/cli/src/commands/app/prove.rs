@@ -14,7 +14,7 @@ use serde_json::json;
 use super::super::Terminal;
 use super::Named;
 use super::proving::{Job, ProveArgs};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::Report;
 
 /// Prove the output of an application: over the rows at some positions, or over all rows of the table
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let (scheme, members) = match &args.indices {
         Some(_) if !app.is_commutative() => {
             let message = format!("{} depends on the order of rows and has only proofs over all rows", app.name());
-            return Err(Mistake::usage(message, "give --all in the place of --indices"));
+            return Err(CliError::usage(message, "give --all in the place of --indices"));
         }
         Some(list) => (Scheme::Selected, read_indices(list)?),
         None => (Scheme::Complete, Vec::new()),

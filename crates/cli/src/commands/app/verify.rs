@@ -14,7 +14,7 @@ use super::Named;
 use super::prove::add_output;
 use crate::apps::VerifyArgs;
 use crate::args::RowsArgs;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::Report;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let schema = args.schema.as_deref().map_or_else(|| Ok(Schema::raw()), files::schema)?;
     if let Some(expected) = args.schema_digest.filter(|d| *d != schema.digest()) {
         let message = format!("the schema has the digest {}, --schema-digest is {expected}", schema.digest());
-        return Err(Mistake::refused(message, "ask for the schema of the table"));
+        return Err(CliError::refused(message, "ask for the schema of the table"));
     }
     let app = catalog.parse(&args.app.name, &args.app.parameters, &schema)?;
     let leaves = args.over.leaves.as_deref().map(|path| read_leaves(path, &schema, &args.rows)).transpose()?;

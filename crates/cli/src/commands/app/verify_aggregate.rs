@@ -13,7 +13,7 @@ use super::super::verify::read_leaves;
 use super::aggregate::{add_answer, application, forms};
 use crate::apps::VerifyArgs;
 use crate::args::RowsArgs;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::Report;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let schema = files::schema(&args.schema)?;
     if let Some(expected) = args.schema_digest.filter(|d| *d != schema.digest()) {
         let message = format!("the schema has the digest {}, --schema-digest is {expected}", schema.digest());
-        return Err(Mistake::refused(message, "ask for the schema of the table"));
+        return Err(CliError::refused(message, "ask for the schema of the table"));
     }
     let queries = forms(&schema, &args.sql, args.groups.as_deref())?;
     let apps: Vec<Application> = queries.iter().map(application).collect();
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     accepted.check_digest("answer", args.digest)?;
     let answer = queries[accepted.app].answer(&accepted.output);
     let answer =
-        answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query, with all groups"))?;
+        answer.map_err(|e| CliError::refused(e.to_string(), "ask for a proof of this query, with all groups"))?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");

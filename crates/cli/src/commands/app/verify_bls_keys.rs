@@ -11,7 +11,7 @@ use evergrove::proof::Scheme;
 use super::super::Terminal;
 use super::bls_keys::add_output;
 use crate::apps::VerifyArgs;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::Report;
 
 /// Verify a signature of some keys of a table, without a store: a light client
@@ -36,16 +36,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let digits = |flag: &str, text: &str| {
         hex::decode(text.strip_prefix("0x").unwrap_or(text))
-            .map_err(|_| Mistake::usage(format!("{flag}: not hexadecimal digits"), "write two digits for every byte"))
+            .map_err(|_| CliError::usage(format!("{flag}: not hexadecimal digits"), "write two digits for every byte"))
     };
     let (message, signature) = (digits("--message", &args.message)?, digits("--signature", &args.signature)?);
     let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
     let accepted = args.verify.verify(&[app.into()], Scheme::Selected, None, "bls-keys")?;
-    let mistake = || Mistake::refused("the proof states no sum of keys", "ask for a proof of bls-keys");
+    let mistake = || CliError::refused("the proof states no sum of keys", "ask for a proof of bls-keys");
     let output = Output::from_elements(&accepted.output).ok_or_else(mistake)?;
     let claim = Claim { message: &message, signature: &signature, threshold: args.threshold };
     light_client::check(&output, &claim)
-        .map_err(|e| Mistake::refused(e.to_string(), "ask for the signature and the proof of the same signers"))?;
+        .map_err(|e| CliError::refused(e.to_string(), "ask for the signature and the proof of the same signers"))?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");

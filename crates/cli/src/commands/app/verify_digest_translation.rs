@@ -7,7 +7,7 @@ use evergrove::proof::Scheme;
 use super::super::Terminal;
 use super::digest_translation::add_digest;
 use crate::apps::VerifyArgs;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::Report;
 
 /// Verify that a commitment and a Keccak digest are of the same table, without a store
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let expected = args.keccak.as_deref().map(|text| {
         let digits = hex::decode(text.strip_prefix("0x").unwrap_or(text)).ok();
         let digest: Option<tree::KeccakDigest> = digits.and_then(|bytes| bytes.try_into().ok());
-        digest.ok_or_else(|| Mistake::usage("--keccak: no digest", "write 64 hexadecimal digits"))
+        digest.ok_or_else(|| CliError::usage("--keccak: no digest", "write 64 hexadecimal digits"))
     });
     let expected = expected.transpose()?;
     let app = DigestTranslation::new(args.tree.clone());
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     if expected.is_some() && expected != found {
         let found = found.map_or_else(|| "none".into(), hex::encode);
         let message = format!("the proof is about the Keccak digest {found}, --keccak is another");
-        return Err(Mistake::refused(message, "ask for the proof of the table with this digest"));
+        return Err(CliError::refused(message, "ask for the proof of the table with this digest"));
     }
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::counter;
 use crate::commands::Terminal;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files::Out;
 
 /// The variable that holds the token.
@@ -64,7 +64,7 @@ pub(super) fn copy(url: &str, out: &mut Out<'_>, terminal: Terminal) -> Result<(
         (_, Some(e)) => Err(e.into()),
         (Err(BackupError::Read(_) | BackupError::CutOff(_)), None) => {
             let message = format!("{url}: broken off after {bytes} bytes");
-            Err(Mistake::io(message, "see the log of the service, and run it again"))
+            Err(CliError::io(message, "see the log of the service, and run it again"))
         }
         (copied, None) => copied.map_err(Error::from).with_context(|| url.to_owned()),
     }
@@ -77,7 +77,7 @@ fn ask(url: &str) -> Result<Response> {
     let parsed = parsed.filter(|url| url.query().is_none() && url.fragment().is_none());
     let Some(address) = parsed.filter(|_| shown == url) else {
         let message = format!("--url: not the address of a service: {shown}");
-        return Err(Mistake::usage(message, "give one like http://127.0.0.1:7070, and the token in the environment"));
+        return Err(CliError::usage(message, "give one like http://127.0.0.1:7070, and the token in the environment"));
     };
     // An error means that another part of the program has installed a provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -101,7 +101,7 @@ fn ask(url: &str) -> Result<Response> {
             next = cause.source();
         }
         let message = format!("{url}: the service does not answer: {}", causes.join(": "));
-        Mistake::io(message, "check the address, and whether the service runs")
+        CliError::io(message, "check the address, and whether the service runs")
     })?;
     if answer.status() == StatusCode::OK { Ok(answer) } else { Err(refused(url, answer)) }
 }
@@ -117,12 +117,12 @@ fn refused(url: &str, answer: Response) -> anyhow::Error {
     let message = format!("{url}: the service answers {status}{detail}");
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            Mistake::usage(message, format!("put a token that may back up into {TOKEN}"))
+            CliError::usage(message, format!("put a token that may back up into {TOKEN}"))
         }
         StatusCode::NOT_FOUND => {
-            Mistake::usage(message, "check the address: it is not that of a service of this version")
+            CliError::usage(message, "check the address: it is not that of a service of this version")
         }
-        StatusCode::TOO_MANY_REQUESTS => Mistake::io(message, "wait until the other backup ends"),
-        _ => Mistake::io(message, "see the log of the service"),
+        StatusCode::TOO_MANY_REQUESTS => CliError::io(message, "wait until the other backup ends"),
+        _ => CliError::io(message, "see the log of the service"),
     }
 }

@@ -8,7 +8,7 @@ use evergrove::ethereum::input::{TEXT_MAX, read_witness, witness_value};
 
 use super::super::Terminal;
 use super::{Check, check, name, read};
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::size;
 
@@ -44,7 +44,7 @@ pub(super) fn import(args: &Import, terminal: Terminal) -> Result<()> {
             if !args.skip_refused || refused.len() == files.len() {
                 let said: Vec<String> = refused.iter().map(|(_, message)| message.clone()).collect();
                 let message = format!("{} of {} files refused: {}", refused.len(), files.len(), said.join("; "));
-                return Err(Mistake::refused(message, "ask for these again, or leave them out with --skip-refused"));
+                return Err(CliError::refused(message, "ask for these again, or leave them out with --skip-refused"));
             }
             inputs.leave_out(&refused);
             check(&inputs)?
@@ -53,7 +53,7 @@ pub(super) fn import(args: &Import, terminal: Terminal) -> Result<()> {
     let text = serde_json::to_vec(&witness_value(&claimed.claims, &claimed.nodes))?;
     if text.len() > TEXT_MAX {
         let message = format!("{}: {} of claims and nodes", name(&args.out), size(text.len() as u64));
-        return Err(Mistake::usage(message, "import fewer answers at a time: 64 MiB are read from a file"));
+        return Err(CliError::usage(message, "import fewer answers at a time: 64 MiB are read from a file"));
     }
     files::write(&args.out, |file| files::compressed(&args.out, file, |file| Ok(file.write_all(&text)?)))?;
 

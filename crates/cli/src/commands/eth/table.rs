@@ -19,7 +19,7 @@ use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
 use super::{Block, PROOF_MAX, name, read, read_batch, read_claims};
 use crate::apps::VerifyArgs;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{Report, count, seconds};
 use crate::{files, leader, results};
 
@@ -101,7 +101,7 @@ fn table_of(claims: &[Claim], decimals: u8, path: &Path) -> Result<StorageTable>
             TableError::Other { .. } => "prove the slots of one contract with --claims, and name that file here",
             _ => "give the claims about slots of one contract",
         };
-        Mistake::usage(format!("{}: {e}", name(path)), remedy)
+        CliError::usage(format!("{}: {e}", name(path)), remedy)
     })
 }
 
@@ -109,7 +109,7 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
     let (claims, path) = match (&args.claims, &args.batch) {
         (Some(path), _) => (read_claims(&read(path)?).with_context(|| name(path))?, path),
         (None, Some(path)) => (read_batch(path)?.claims, path),
-        (None, None) => return Err(Mistake::usage("no claims were given".to_string(), "give --claims or --batch")),
+        (None, None) => return Err(CliError::usage("no claims were given".to_string(), "give --claims or --batch")),
     };
     let table = table_of(&claims, args.decimals, path)?;
     let mut report = Report::default();
@@ -117,7 +117,7 @@ pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
         (Some(dir), Some(out)) if !args.dry_run => {
             if out.starts_with(dir) {
                 let message = format!("--out {} lies in the store", out.display());
-                return Err(Mistake::usage(message, "name a file outside of it"));
+                return Err(CliError::usage(message, "name a file outside of it"));
             }
             files::check([out])?;
             Some((dir, make(&table, dir, &args.name, out)?))
@@ -196,19 +196,19 @@ pub(crate) fn add_table(report: &mut Report, contract: &Address, slots: usize, d
 pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     if let (None, Some(flag)) = (&args.sql, args.verify.key_flag()) {
         let message = format!("{flag} is about the circuits of a query, and --sql is missing");
-        return Err(Mistake::usage(message, format!("name the query with --sql, or leave {flag} out")));
+        return Err(CliError::usage(message, format!("name the query with --sql, or leave {flag} out")));
     }
     let block = args.block.known()?;
     let bytes = files::read_proof(&args.state, PROOF_MAX, "take the file that prove has written")?;
     let of_state = |e: StateProofError| {
         let remedy = "take proof, block and claims from one run of eth prove";
-        Mistake::refused(format!("{}: {e}", name(&args.state)), remedy)
+        CliError::refused(format!("{}: {e}", name(&args.state)), remedy)
     };
     let state = StateProof::from_bytes(&bytes).map_err(of_state)?;
     let bytes = files::read_proof(&args.table, PROOF_MAX, "take the file that table has written")?;
     let of_table = |message: String| {
         let remedy = "take the file that eth table has written for these claims and this table";
-        Mistake::refused(format!("{}: {message}", name(&args.table)), remedy)
+        CliError::refused(format!("{}: {message}", name(&args.table)), remedy)
     };
     let table = Reshape::from_bytes(&bytes).map_err(|e| of_table(e.to_string()))?;
     if table.address != args.contract {
@@ -227,7 +227,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     let claims_digest = claims.as_deref().map(canonical_digest).transpose()?;
     let none = || {
         let message = format!("{}: the proof is not about a state root", name(&args.state));
-        Mistake::refused(message, "take the proof of claims about slots")
+        CliError::refused(message, "take the proof of claims about slots")
     };
     let of_claims = state.digest_under(Tag::State).ok_or_else(none)?;
 
@@ -240,7 +240,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
             let apps: Vec<Application> = queries.iter().map(application).collect();
             let accepted = args.verify.verify(&apps, Scheme::Selected, None, "the answer over the batch")?;
             let answer = queries[accepted.app].answer(&accepted.output);
-            let answer = answer.map_err(|e| Mistake::refused(e.to_string(), "ask for a proof of this query"))?;
+            let answer = answer.map_err(|e| CliError::refused(e.to_string(), "ask for a proof of this query"))?;
             Some((accepted, answer))
         }
         None => None,

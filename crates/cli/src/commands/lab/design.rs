@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::super::Terminal;
 use super::reproduce::{costs, digits};
 use crate::args::Output;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{line, text};
 
 /// Greatest number of operations in a trace.
@@ -57,7 +57,7 @@ fn read(path: &Path) -> Result<File> {
 }
 
 fn refused(path: &Path, e: &LabError) -> anyhow::Error {
-    Mistake::usage(format!("{}: {e}", path.display()), "docs/models/ describes the parameters of each machine")
+    CliError::usage(format!("{}: {e}", path.display()), "docs/models/ describes the parameters of each machine")
 }
 
 fn object(row: &Row) -> Value {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &RunArgs, terminal: Terminal) -> Result<()> {
     let file = read(&args.file)?;
     let designs = file.designs().map_err(|e| refused(&args.file, &e))?;
     let [design] = &designs[..] else {
-        return Err(Mistake::usage(
+        return Err(CliError::usage(
             format!("{} has {} designs", args.file.display(), designs.len()),
             "run it with `evergrove lab sweep FILE --out DIR`",
         ));

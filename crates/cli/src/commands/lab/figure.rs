@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::super::Terminal;
 use crate::args::Output;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{line, text};
 
 /// List the designs of a sweep that no other beats in two columns
@@ -84,7 +84,7 @@ fn known<'a>(rows: &[Row], columns: impl IntoIterator<Item = &'a String>) -> Res
         None => Ok(()),
         Some(column) => {
             let message = format!("no column is called {column:?}: choose one of {}", there.join(", "));
-            Err(Mistake::usage(message, "name columns of the file"))
+            Err(CliError::usage(message, "name columns of the file"))
         }
     }
 }
@@ -95,7 +95,7 @@ fn chosen(rows: Vec<Row>, choices: &[(String, String)]) -> Result<Vec<Row>> {
     let fits = |row: &Row| choices.iter().all(|(column, value)| name(row, column) == *value);
     let left: Vec<Row> = rows.into_iter().filter(fits).collect();
     if left.is_empty() && !choices.is_empty() {
-        return Err(Mistake::usage("no row has the values of --where", "see the columns and values of the file"));
+        return Err(CliError::usage("no row has the values of --where", "see the columns and values of the file"));
     }
     Ok(left)
 }
@@ -103,17 +103,17 @@ fn chosen(rows: Vec<Row>, choices: &[(String, String)]) -> Result<Vec<Row>> {
 fn read(path: &Path) -> Result<Vec<Row>> {
     let body = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     results::read_csv(&body)
-        .map_err(|e| Mistake::usage(format!("{}: {e}", path.display()), "write it with `evergrove lab sweep`"))
+        .map_err(|e| CliError::usage(format!("{}: {e}", path.display()), "write it with `evergrove lab sweep`"))
 }
 
 fn numbers(rows: &[Row], column: &str) -> Result<Vec<f64>> {
-    results::numbers(rows, column).map_err(|e| Mistake::usage(e.to_string(), "name a column of the file"))
+    results::numbers(rows, column).map_err(|e| CliError::usage(e.to_string(), "name a column of the file"))
 }
 
 pub(crate) fn pareto(args: &ParetoArgs, terminal: Terminal) -> Result<()> {
     let rows = chosen(read(&args.file)?, &args.choices)?;
     let front = results::pareto(&rows, &args.x, &args.y, args.tolerance)
-        .map_err(|e| Mistake::usage(e.to_string(), "name columns of the file"))?;
+        .map_err(|e| CliError::usage(e.to_string(), "name columns of the file"))?;
     let (xs, ys) = (numbers(&rows, &args.x)?, numbers(&rows, &args.y)?);
     let varied = results::varied(&rows);
     for i in front {

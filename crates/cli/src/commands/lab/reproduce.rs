@@ -10,7 +10,7 @@ use evergrove_lab::reproduce::{Item, Line, Origin, Section, Tally, Verdict, repr
 
 use super::super::Terminal;
 use crate::args::Output;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{line, text};
 
 /// Show published tables and figures next to what the models say, with a verdict and the papers' contradictions
@@ -50,7 +50,7 @@ pub(super) fn costs(file: Option<&PathBuf>) -> Result<Costs> {
     if let Some(path) = file {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let other = Costs::parse(&text).map_err(|e| {
-            Mistake::usage(format!("{}: {e}", path.display()), "see docs/models/costs.md for the format")
+            CliError::usage(format!("{}: {e}", path.display()), "see docs/models/costs.md for the format")
         })?;
         costs.overlay(other);
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::Terminal;
 use crate::args::Output;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::report::{line, seconds, text};
 
 /// Say which of the machines would shorten the proofs of a trace, and by how much
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let body = std::fs::read_to_string(&args.trace).with_context(|| format!("reading {}", args.trace.display()))?;
     let proofs = Proofs::parse(&body).map_err(|e| {
-        Mistake::usage(format!("{}: {e}", args.trace.display()), "write one with --timings of prove or update")
+        CliError::usage(format!("{}: {e}", args.trace.display()), "write one with --timings of prove or update")
     })?;
     let answers = answers(&proofs)?;
     if terminal.format == Output::Json {

@@ -18,7 +18,7 @@ use crate::apps::{Accepted, VerifyArgs};
 use crate::args::parse_profile;
 use crate::commands::Terminal;
 use crate::commands::app::aggregate::application;
-use crate::exit::Mistake;
+use crate::exit::CliError;
 use crate::files;
 use crate::report::Report;
 
@@ -56,7 +56,7 @@ const ASK: &str = "ask for a new answer, made by query --out";
 impl Verifying {
     pub(super) fn run(&self, path: &Path, sql: Option<&str>, keys: Option<&Path>, terminal: Terminal) -> Result<()> {
         let bytes = files::read(path, Bundle::MAX_BYTES as u64, "check the path: no answer is that long")?;
-        let mistake = |e: String| Mistake::usage(format!("{}: {e}", path.display()), ASK);
+        let mistake = |e: String| CliError::usage(format!("{}: {e}", path.display()), ASK);
         let bundle = Bundle::decode(&bytes).map_err(|e| mistake(e.to_string()))?;
         let (Some(asked), Some(root)) = (bundle.query, self.root) else {
             return Err(mistake("holds no answer to a query".into()));
@@ -67,7 +67,7 @@ impl Verifying {
             None if is_clear(asked) => asked,
             None => {
                 let message = format!("{}: the query in the file has comments or ends of lines", path.display());
-                return Err(Mistake::usage(message, "give the query that you want to be answered"));
+                return Err(CliError::usage(message, "give the query that you want to be answered"));
             }
         };
         let schema = self.schema(path, &bundle)?;
@@ -97,13 +97,13 @@ impl Verifying {
             (None, _) => {
                 let message = format!("{}: the schema comes from whoever made the answer", name.display());
                 let remedy = "pass --schema-digest HEX from the source of the commitment, or --schema FILE";
-                return Err(Mistake::usage(message, remedy));
+                return Err(CliError::usage(message, remedy));
             }
         };
         let digest = schema.digest();
         if let Some(expected) = self.schema_digest.filter(|expected| *expected != digest) {
             let message = format!("the schema has the digest {digest}, --schema-digest is {expected}");
-            return Err(Mistake::refused(message, "get the schema that has this digest"));
+            return Err(CliError::refused(message, "get the schema that has this digest"));
         }
         Ok(schema)
     }
@@ -129,7 +129,7 @@ struct Case<'a> {
 impl Case<'_> {
     /// Verifies listed rows: each is at its position, and no row is missing.
     fn rows(&self, listing: &Listing, report: &mut Report) -> Result<()> {
-        let refused = |e: String| Mistake::refused(e, ASK);
+        let refused = |e: String| CliError::refused(e, ASK);
         let most = listing.limit().unwrap_or(MAX_LISTED);
         let listed = listing.listed(self.read(most)?).map_err(|e| refused(e.to_string()))?;
         let app = evergrove::listing::application(&listed);
@@ -154,8 +154,8 @@ impl Case<'_> {
     /// Verifies aggregates over all rows of the table, or over those of a batch.
     fn answer(&self, report: &mut Report) -> Result<()> {
         let refused = |e: Error| match e {
-            Error::Query(e) => Mistake::usage(format!("query: {e}"), e.remedy()),
-            e => Mistake::usage(format!("{}/groups.jsonl: {e}", self.path.display()), ASK),
+            Error::Query(e) => CliError::usage(format!("query: {e}"), e.remedy()),
+            e => CliError::usage(format!("{}/groups.jsonl: {e}", self.path.display()), ASK),
         };
         let text = String::from_utf8_lossy(self.bundle.groups.unwrap_or_default());
         let groups = Groups::parse(&self.schema, self.sql, &text).map_err(refused)?;
@@ -166,7 +166,7 @@ impl Case<'_> {
             let file = self.path.display();
             let message = format!("{file}: the answer is over the rows in the file, not over all of the table");
             let remedy = "ask for an answer over all rows, or accept this one with --over-batch";
-            return Err(Mistake::refused(message, remedy));
+            return Err(CliError::refused(message, remedy));
         }
         let rows = self.bundle.rows.is_some().then(|| self.read(usize::MAX)).transpose()?;
         let leaves = rows.as_deref().map(|rows| self.leaves(rows)).transpose()?;
@@ -176,7 +176,7 @@ impl Case<'_> {
         };
         let accepted = self.accept(&apps, scheme, leaves.as_deref(), "this query")?;
         let answer = queries[accepted.app].answer(&accepted.output);
-        let answer = answer.map_err(|e| Mistake::refused(e.to_string(), ASK))?;
+        let answer = answer.map_err(|e| CliError::refused(e.to_string(), ASK))?;
         Grid::of_answer(&answer).add_to(report);
         let verified = &accepted.verified;
         let pinned = AppKey::pinned_digest(&apps[accepted.app], scheme, verified.profile, verified.class).is_some();
@@ -208,7 +208,7 @@ impl Case<'_> {
         if text.iter().all(u8::is_ascii_whitespace) {
             return Ok(vec![]);
         }
-        let refused = |e: InputError| Mistake::refused(e.to_string(), ASK);
+        let refused = |e: InputError| CliError::refused(e.to_string(), ASK);
         let rows = table.rows().map_err(refused)?;
         rows.take(most.saturating_add(1)).map(|row| row.map_err(refused)).collect()
     }

@@ -22,7 +22,7 @@ use crate::apps::family::{AppKeys, AppVerifier, Circuits, FamilyId};
 use crate::setup::CircuitPair;
 use crate::stark::StarkProver;
 use crate::stark::keccak::{KeccakAir, Permutations};
-use crate::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
+use crate::{BACKEND_NAME, ProverKind, backend_spec, check_statement, witness_error};
 
 /// Proves the Keccak digest of all slots with Plonky2, for one profile and height class, in the scheme [`Scheme::Tree`]. One proof
 /// at a time uses all threads of the current rayon pool.
@@ -111,7 +111,7 @@ impl TranslationBackend {
     /// The slots of a bucket's witness.
     fn slots(&self, witness: &BucketWitness) -> Result<Vec<Option<Value>>, BackendError> {
         let (height, base) = (witness.statement.height, witness.statement.base);
-        agree(self.rules.filled_statement(height, &witness.leaves), &witness.statement)?;
+        check_statement(self.rules.filled_statement(height, &witness.leaves), &witness.statement)?;
         let mut slots = vec![None; 1 << self.app.bucket_height()];
         for leaf in &witness.leaves {
             slots[(leaf.index - base) as usize] = Some(leaf.value);
@@ -146,7 +146,7 @@ impl TranslationBackend {
         witness: &LevelWitness,
     ) -> Result<NodeProof, BackendError> {
         let statements = children.map(|c| c.map(|c| &c.statement));
-        agree(self.rules.level_statement(statements, witness), &witness.statement)?;
+        check_statement(self.rules.level_statement(statements, witness), &witness.statement)?;
         let proofs = children.map(|c| c.map(|c| self.circuits.child(c)).transpose());
         let [left, right] = proofs;
         let proofs = [left?, right?];
@@ -180,7 +180,7 @@ impl RecursionBackend for TranslationBackend {
             (Witness::Bucket(witness), []) => self.prove_block(witness),
             (Witness::Level(witness), _) => self.prove_level(witness.children(children)?, witness),
             (Witness::Wrap, [child]) => {
-                agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+                check_statement(self.rules.wrap_statement(&child.statement), &child.statement)?;
                 self.circuits.prove_wrap(child)
             }
             _ => Err(self.spec.foreign_step(witness, children.len())),

@@ -54,8 +54,8 @@ impl Monolithic {
 
     /// The same circuit, proven in less memory.
     #[must_use]
-    pub fn sparing(mut self) -> Self {
-        self.circuit.prover = CircuitProver::sparing();
+    pub fn low_memory(mut self) -> Self {
+        self.circuit.prover = CircuitProver::low_memory();
         self
     }
 

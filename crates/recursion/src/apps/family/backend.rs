@@ -20,7 +20,7 @@ use super::{AppKeys, AppVerifier, FamilyId, FamilySpec, Size};
 use crate::apps::Plonky2Circuits;
 use crate::circuit::{F, WrapTargets};
 use crate::setup::{Circuit, CircuitPair};
-use crate::{BACKEND_NAME, ProverKind, agree, backend_spec, witness_error};
+use crate::{BACKEND_NAME, ProverKind, backend_spec, check_statement, witness_error};
 
 /// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all
 /// threads of the current rayon pool.
@@ -121,7 +121,7 @@ impl AppBackend {
             Scheme::Complete => self.rules.filled_statement(statement.height, &witness.leaves),
             _ => self.rules.bucket_statement(&witness.leaves),
         };
-        agree(proven, &statement)?;
+        check_statement(proven, &statement)?;
         let output = self.output(&witness.leaves).map_err(witness_error)?;
         let CircuitPair { bucket, merge } = &self.circuits.pair;
         let merge_key = merge.data.verifier_only.circuit_digest;
@@ -140,7 +140,10 @@ impl AppBackend {
         witness: &MergeWitness,
     ) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
         let proofs = [self.circuits.child(left)?, self.circuits.child(right)?];
-        agree(self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings), &witness.statement)?;
+        check_statement(
+            self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings),
+            &witness.statement,
+        )?;
         let output = self.family().app().reduce(&left.output, &right.output).map_err(witness_error)?;
         let CircuitPair { bucket, merge } = &self.circuits.pair;
         let [bucket_key, merge_key] = [&bucket.data.verifier_only, &merge.data.verifier_only];
@@ -173,7 +176,7 @@ impl RecursionBackend for AppBackend {
                 self.circuits.finish(NodeKind::Merge, witness.statement, output, proof)
             }
             (Witness::Wrap, [child]) => {
-                agree(self.rules.wrap_statement(&child.statement), &child.statement)?;
+                check_statement(self.rules.wrap_statement(&child.statement), &child.statement)?;
                 self.circuits.prove_wrap(child)
             }
             _ => Err(self.spec.foreign_step(witness, children.len())),

@@ -79,7 +79,7 @@ fn life(backend: &TranslationBackend) -> World<'_> {
     // The largest canonical words are among the leaves.
     let large = [-Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::reduce(u64::from(u32::MAX)), -Goldilocks::ONE];
     let mut vector = vector(4, &[(0, value(0)), (2, large), (13, value(13))]);
-    let pp = vc::r#gen(4, backend).unwrap();
+    let pp = vc::setup(4, backend).unwrap();
     let (proof, data) = vc::agg(&pp, &[], &vector).unwrap();
     let wraps = usize::from(backend.spec().wraps);
     assert_eq!(
@@ -117,7 +117,7 @@ fn a_tree_is_translated_updated_kept_and_attacked() {
     println!("circuits from the cache in {:?}", start.elapsed());
     assert_eq!(again.keys(), backend.keys());
     vector.apply(&[(0, None), (2, None)]).unwrap();
-    let (proof, data) = vc::upd_batch_proof(&vc::r#gen(4, &again).unwrap(), &data, &vector, &[0, 2], &[], &[]).unwrap();
+    let (proof, data) = vc::upd_batch_proof(&vc::setup(4, &again).unwrap(), &data, &vector, &[0, 2], &[], &[]).unwrap();
     assert_eq!(data.made, 2, "a bucket that is empty now is none: the root and the wrap");
     check(&backend, &vector, &proof);
     std::fs::remove_dir_all(&dir).unwrap();

@@ -19,7 +19,7 @@ use crate::queue;
 
 /// The metrics of a process, and whether it accepts work.
 #[derive(Clone)]
-pub(crate) struct Vitals {
+pub(crate) struct Probes {
     metrics: Metrics,
     state: Arc<State>,
 }
@@ -45,8 +45,8 @@ impl State {
     }
 }
 
-impl Vitals {
-    /// Vitals that start at zero. If `addr` is given they are served there, and the address that was bound is returned.
+impl Probes {
+    /// Probes that start at zero. If `addr` is given they are served there, and the address that was bound is returned.
     pub(crate) fn new(
         addr: Option<SocketAddr>,
         #[cfg(feature = "queue")] queue: Option<&Config>,

@@ -18,22 +18,22 @@ use crate::service::Shared;
 ///      ▲                                                        │
 ///      └────────────────────────────────────────────────────────┘ a task starts, finishes or is retried
 /// ```
-pub(crate) struct Patience {
+pub(crate) struct StallWatch {
     shared: Arc<Shared>,
     cancel: Cancel,
     /// True: a task started, finished or is retried. False: another event, such as the plan of a run.
     signs: watch::Sender<bool>,
 }
 
-impl Patience {
+impl StallWatch {
     pub(crate) fn new(shared: &Arc<Shared>, runtime: &Handle) -> Self {
         let (signs, signed) = watch::channel(false);
-        let patience = Self { shared: shared.clone(), cancel: Cancel::new(), signs };
+        let stall_watch = Self { shared: shared.clone(), cancel: Cancel::new(), signs };
         if shared.is_aborting() {
-            patience.cancel.cancel();
+            stall_watch.cancel.cancel();
         }
-        runtime.spawn(watch_over(shared.clone(), patience.cancel.clone(), signed));
-        patience
+        runtime.spawn(watch_over(shared.clone(), stall_watch.cancel.clone(), signed));
+        stall_watch
     }
 
     /// The handle that stops the refresh.

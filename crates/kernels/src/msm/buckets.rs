@@ -33,19 +33,19 @@ struct Family {
 }
 
 /// See the module.
-pub(super) struct Task<'a, C: Curve> {
+pub(super) struct Buckets<'a, C: Curve> {
     /// All points, followed by their multiples, if there are any.
     pub(super) points: &'a [Affine<C>],
     /// All scalars.
     pub(super) scalars: &'a [Words],
-    /// The scalars of this task.
+    /// The scalars of this part.
     pub(super) part: Range<usize>,
     pub(super) plan: &'a Plan,
     pub(super) pass: Pass,
     pub(super) memory: &'a mut Workspace<C>,
 }
 
-impl<C: Curve> Kernel for Task<'_, C> {
+impl<C: Curve> Kernel for Buckets<'_, C> {
     type Output = Vec<Shifted<C>>;
 
     #[inline(always)]

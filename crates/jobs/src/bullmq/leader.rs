@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use bullmq::JobState;
 
 use super::PREFIX;
+use super::consumer::{Left, Retry, STALLS};
 use super::events::{self, JobEvent, What};
-use super::hands::{Left, Retry, STALLS};
-use super::pieces::{Piece, Plan};
+use super::flow::{Piece, Plan};
 use super::queue::QueueError;
 use super::record::{self, RunRecord, RunState, job_name, parse_job};
-use super::standing::{Run, Standing};
+use super::run::{Run, RunProgress};
 use super::upload::{Prepared, not_stored, prepare_all};
 use super::worker::DAMAGED;
 use crate::objects::Objects;
@@ -78,7 +78,7 @@ impl Generation<'_> {
 
 struct Leader<'e> {
     run: &'e Run<'e>,
-    standing: Standing<'e>,
+    progress: RunProgress<'e>,
     objects: &'e Objects,
     told: mpsc::Receiver<Message>,
     tell: mpsc::Sender<Message>,
@@ -93,7 +93,7 @@ struct Leader<'e> {
 pub(super) fn work<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     run: &'env Run<'env>,
-    standing: Standing<'env>,
+    progress: RunProgress<'env>,
     objects: &'env Objects,
 ) -> Result<Report, RunError> {
     let engine_error = |e: QueueError| RunError::Engine(Box::new(e));
@@ -105,18 +105,18 @@ pub(super) fn work<'scope, 'env>(
         let (taken, tell) = (taken.clone(), tell.clone());
         scope.spawn(move || taker(run, objects, &taken, &tell));
     }
-    let last = standing.left().last().copied().unwrap_or(TaskId(0));
+    let last = progress.left().last().copied().unwrap_or(TaskId(0));
     let root = run.graph.task(run.graph.root().unwrap_or(last));
-    let record = RunRecord::new(&run.name, &root.key, root.kind, &standing.report);
+    let record = RunRecord::new(&run.name, &root.key, root.kind, &progress.report);
     let (taking, ticked) = (HashMap::new(), Instant::now());
-    let mut leader = Leader { run, standing, objects, told, tell, take, taking, record, ticked };
+    let mut leader = Leader { run, progress, objects, told, tell, take, taking, record, ticked };
     let outcome = leader.work();
     // The takers end when the rest of `leader` is dropped, with the sender of their work. Only other processes use the
     // record, so a failed write of it does no harm.
     let _ = leader.end();
-    let Leader { standing, .. } = leader;
+    let Leader { progress, .. } = leader;
     outcome.map_err(engine_error)?;
-    standing.outcome()
+    progress.outcome()
 }
 
 impl Leader<'_> {
@@ -126,14 +126,14 @@ impl Leader<'_> {
         record::write(self.run.connection, &self.record)?;
         let mut seen: HashMap<String, u32> = HashMap::new();
         for number in 0.. {
-            let todo = self.standing.left();
+            let todo = self.progress.left();
             let plan = Plan::new(self.run.graph, &todo, self.run.piece);
             let roots: HashSet<_> = plan.pieces.iter().map(Piece::root).collect();
             let end = self.generation(number, &plan)?;
             // The queue has removed done jobs, except the roots of flows. The failed job stays in the queue for
             // inspection.
-            let failed = self.standing.failed_task();
-            let there = |id: &TaskId| (self.standing.is_wanted(*id) || roots.contains(id)) && Some(*id) != failed;
+            let failed = self.progress.failed_task();
+            let there = |id: &TaskId| (self.progress.is_wanted(*id) || roots.contains(id)) && Some(*id) != failed;
             self.remove(number, todo.into_iter().filter(there))?;
             match end {
                 End::Over => return Ok(()),
@@ -142,9 +142,9 @@ impl Leader<'_> {
                     let times = seen.entry(object_of(&cause)).or_default();
                     *times += 1;
                     if *times >= self.run.attempts {
-                        let id = self.standing.left().first().copied().unwrap_or(TaskId(0));
+                        let id = self.progress.left().first().copied().unwrap_or(TaskId(0));
                         let cause = format!("{times} times: {cause}");
-                        self.standing.failed(id, *times, Cause::Error(cause.into()));
+                        self.progress.failed(id, *times, Cause::Error(cause.into()));
                         return Ok(());
                     }
                     self.record.replans += 1;
@@ -177,7 +177,7 @@ impl Leader<'_> {
     /// Handles messages until the generation ends.
     fn follow(&mut self, generation: &mut Generation<'_>) -> Result<End, QueueError> {
         loop {
-            if self.standing.is_complete() || self.standing.is_stopping() {
+            if self.progress.is_complete() || self.progress.is_stopping() {
                 return Ok(End::Over);
             }
             let mut next = self.told.recv_timeout(TICK).ok();
@@ -186,7 +186,7 @@ impl Leader<'_> {
                     self.settle(generation)?;
                     return Ok(End::Again(cause));
                 }
-                if self.standing.is_complete() || self.standing.is_stopping() {
+                if self.progress.is_complete() || self.progress.is_stopping() {
                     return Ok(End::Over);
                 }
                 if let Some(cause) = self.tick(generation)? {
@@ -223,15 +223,15 @@ impl Leader<'_> {
             }
             Message::Prepared(number, ..) if number != generation.number => {}
             Message::Prepared(_, n, Ok(prepared)) => self.add(generation, n, &prepared)?,
-            Message::Prepared(_, _, Err((id, cause))) => self.standing.failed(id, 1, cause),
+            Message::Prepared(_, _, Err((id, cause))) => self.progress.failed(id, 1, cause),
             Message::Taken(id, outcome) => {
                 let (put, by) = self.taking.remove(&id).unwrap_or((Put::Stored, None));
                 match outcome {
                     Ok(bytes) => {
-                        self.standing.finished(id, bytes, put, by.as_deref());
+                        self.progress.finished(id, bytes, put, by.as_deref());
                     }
                     Err(Untaken::Again(cause)) => return Ok(Some(cause)),
-                    Err(Untaken::Failed(cause)) => self.standing.failed(id, 1, cause),
+                    Err(Untaken::Failed(cause)) => self.progress.failed(id, 1, cause),
                 }
             }
         }
@@ -241,15 +241,15 @@ impl Leader<'_> {
     /// Handles an event. Returns the reason to plan again, if there is one.
     fn event(&mut self, generation: &mut Generation<'_>, event: JobEvent) -> Result<Option<String>, QueueError> {
         let JobEvent { id, generation: number, what } = event;
-        if !self.standing.is_wanted(id) || self.standing.is_stopping() {
+        if !self.progress.is_wanted(id) || self.progress.is_stopping() {
             return Ok(None);
         }
         match what {
-            What::Active => self.standing.started(id, None),
-            What::Delayed => self.standing.postponed(id),
+            What::Active => self.progress.started(id, None),
+            What::Delayed => self.progress.postponed(id),
             What::Progress(text) => {
                 if let Ok(Retry { attempt, cause }) = serde_json::from_str(&text) {
-                    self.standing.retrying(id, attempt, &cause);
+                    self.progress.retrying(id, attempt, &cause);
                 }
             }
             // Events of earlier generations count too: a late result is valid.
@@ -273,7 +273,7 @@ impl Leader<'_> {
 
     /// Waits for the results that are being taken over, so that all damaged ones are planned again together.
     fn settle(&mut self, generation: &mut Generation<'_>) -> Result<(), QueueError> {
-        while !self.taking.is_empty() && !self.standing.is_stopping() {
+        while !self.taking.is_empty() && !self.progress.is_stopping() {
             let Ok(message) = self.told.recv_timeout(TICK) else { continue };
             // One reason is enough.
             let _ = self.handle(generation, message)?;
@@ -283,7 +283,7 @@ impl Leader<'_> {
 
     /// Starts to take over the result of a task, unless it is done or being taken over.
     fn take(&mut self, id: TaskId, put: Put, by: Option<String>) {
-        if self.standing.is_wanted(id) && !self.taking.contains_key(&id) {
+        if self.progress.is_wanted(id) && !self.taking.contains_key(&id) {
             self.taking.insert(id, (put, by));
             // The receivers outlive the leader's work.
             let _ = self.take.send(id);
@@ -309,7 +309,7 @@ impl Leader<'_> {
         let queue = &self.run.connection.queue;
         let job = self.run.connection.call("reading a job", async || queue.get_job(&name).await)?;
         let attempts = job.map_or(1, |j| j.attempts_made().max(1));
-        self.standing.failed(id, attempts, Cause::Error(reason.into()));
+        self.progress.failed(id, attempts, Cause::Error(reason.into()));
         Ok(None)
     }
 
@@ -321,11 +321,11 @@ impl Leader<'_> {
         }
         self.ticked = Instant::now();
         let connection = self.run.connection;
-        let report = &self.standing.report;
+        let report = &self.progress.report;
         (self.record.done, self.record.retries) = (report.done, report.retries);
         self.record.seen_ms = record::now_ms();
         record::write(connection, &self.record)?;
-        self.standing.cancelled |= record::is_cancelled(connection, &self.run.name)?;
+        self.progress.cancelled |= record::is_cancelled(connection, &self.run.name)?;
         let roots: Vec<_> = generation.open.keys().copied().collect();
         for root in roots {
             let name = job_name(&self.run.name, generation.number, root);
@@ -350,7 +350,7 @@ impl Leader<'_> {
         let jobs = connection.call("reading failed jobs", async || connection.queue.get_failed(0, FAILED).await)?;
         let causes = jobs.iter().filter(|j| !is_consequence(j.failed_reason())).filter_map(|j| {
             let (name, generation, id) = parse_job(j.id())?;
-            let ours = name == self.run.name && generation == number && self.standing.is_wanted(id);
+            let ours = name == self.run.name && generation == number && self.progress.is_wanted(id);
             ours.then(|| (id, j.failed_reason().to_owned(), j.finished_on()))
         });
         let first = causes.min_by_key(|(.., finished)| *finished);
@@ -367,13 +367,13 @@ impl Leader<'_> {
 
     /// Writes the end of the run to its record.
     fn end(&mut self) -> Result<(), QueueError> {
-        let report = &self.standing.report;
+        let report = &self.progress.report;
         (self.record.done, self.record.retries) = (report.done, report.retries);
-        self.record.cause = self.standing.cause();
+        self.record.cause = self.progress.cause();
         self.record.seen_ms = record::now_ms();
         self.record.state = match &self.record.cause {
             Some(_) => RunState::Failed,
-            None if self.standing.is_complete() => RunState::Done,
+            None if self.progress.is_complete() => RunState::Done,
             None => RunState::Cancelled,
         };
         record::write(self.run.connection, &self.record)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bullmq::JobOptions;
 
-use super::pieces::{Piece, Plan};
+use super::flow::{Piece, Plan};
 use super::queue::{Connection, QueueError};
 use super::record::job_name;
 use crate::{Cancel, Cause, Event, Observer, Put, Report, Results, RunError, Runner, TaskGraph, TaskId};
@@ -75,7 +75,7 @@ impl Run<'_> {
 }
 
 /// The progress of a run. Belongs to the thread that called the engine, which also calls the observer.
-pub(super) struct Standing<'e> {
+pub(super) struct RunProgress<'e> {
     graph: &'e TaskGraph,
     observer: &'e dyn Observer,
     cancel: &'e Cancel,
@@ -89,7 +89,7 @@ pub(super) struct Standing<'e> {
     pub(super) cancelled: bool,
 }
 
-impl<'e> Standing<'e> {
+impl<'e> RunProgress<'e> {
     pub(super) fn new(
         graph: &'e TaskGraph,
         observer: &'e dyn Observer,

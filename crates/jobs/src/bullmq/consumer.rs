@@ -76,11 +76,11 @@ pub(super) struct Retry {
 }
 
 /// BullMQ's worker in this process.
-pub(super) struct Hands {
+pub(super) struct Consumer {
     worker: Arc<bullmq::Worker>,
 }
 
-impl Hands {
+impl Consumer {
     /// Takes up to `concurrency` jobs at once and passes each to `hand`, which returns false if nobody will do it.
     /// Passes other events to `happened`.
     pub(super) fn start(
