@@ -157,9 +157,7 @@ impl Args {
         for _ in 0..self.runs.max(5) {
             let start = Instant::now();
             let digest = canonical_digest(&state.claims)?;
-            verifier
-                .verify(proof.kind, &proof.bytes, &[(state.tag, state.root, digest)])
-                .map_err(anyhow::Error::msg)?;
+            verifier.verify(proof.kind, &proof.bytes, &[(state.tag, state.root, digest)])?;
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(1e3 * median(seconds))
@@ -210,18 +208,7 @@ impl Args {
     fn node_proof(&self) -> Result<f64> {
         let world = small()?;
         let find = |hash: &Hash| world.nodes.get(hash);
-        let size = Size {
-            blocks: 6,
-            branches: 1,
-            paths: 2,
-            accounts: 2,
-            slots: 1,
-            roots: 2,
-            opens: 2,
-            entries: 0,
-            steps: 0,
-            header: false,
-        };
+        let size = Size { blocks: 6, branches: 1, paths: 2, accounts: 2, slots: 1, roots: 2, opens: 2, ..Size::NONE };
         let prepared = Prepared::new(&world.roots(), &find, &world.claims, (size, Some(1)), None)?;
         let prover = prepared.prover()?;
         let batch = prepared.prove(&prover, &find, &mut |_| ())?;

@@ -75,6 +75,20 @@ pub struct Size {
 const COUNTS: usize = 9;
 
 impl Size {
+    /// No room at all.
+    pub const NONE: Self = Self {
+        blocks: 0,
+        branches: 0,
+        paths: 0,
+        accounts: 0,
+        slots: 0,
+        roots: 0,
+        opens: 0,
+        entries: 0,
+        steps: 0,
+        header: false,
+    };
+
     /// The number of the first path's slot, after roots and branches.
     fn first_path(&self) -> usize {
         self.roots + self.branches

@@ -531,12 +531,12 @@ impl Witness {
             }
         };
         let mut counts: HashMap<Option<usize>, [usize; COUNTS]> = HashMap::new();
-        counts.insert(None, Size { roots: self.roots.len(), ..Size::from_counts([0; COUNTS]) }.counts());
+        counts.insert(None, Size { roots: self.roots.len(), ..Size::NONE }.counts());
         let mut add = |at: Option<usize>, more: Size| {
             let counts = counts.entry(at).or_default();
             *counts = core::array::from_fn(|i| counts[i] + more.counts()[i]);
         };
-        let none = Size::from_counts([0; COUNTS]);
+        let none = Size::NONE;
         for (i, node) in self.branches.iter().chain(&self.paths).enumerate() {
             let branches = usize::from(i < self.branches.len());
             let own = if i < self.branches.len() { Number::Branch(i) } else { Number::Path(i - self.branches.len()) };

@@ -148,9 +148,7 @@ fn holds(world: &World, claims: &[Claim], more: usize) {
         slots: slots + more,
         roots: roots + more,
         opens: more,
-        entries: 0,
-        steps: 0,
-        header: false,
+        ..Size::NONE
     };
     let circuit = circuit(size);
     let columns = circuit.witness(&witness.data(size, KEY).unwrap()).unwrap();
@@ -725,18 +723,7 @@ fn sizes_of_files_are_bounded() {
         statement: Statement::Roots(vec![(Tag::State, [7; 32], Digest::ZERO)]),
         proof: Vec::new(),
     };
-    let size = Size {
-        blocks: 1,
-        branches: 0,
-        paths: 700,
-        accounts: 1,
-        slots: 0,
-        roots: 1,
-        opens: 0,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size = Size { blocks: 1, paths: 700, accounts: 1, roots: 1, ..Size::NONE };
     for size in [size, Size { branches: 1600, paths: 0, ..size }] {
         let proof = StateProof::from_bytes(&of(size).to_bytes()).unwrap();
         assert_eq!(proof, of(size));

@@ -33,18 +33,7 @@ fn edge_list(elements: &[Goldilocks]) -> Digest {
 fn an_open_edge_twice_around_the_field() {
     let world = &*WORLD;
     let claims: Vec<Claim> = [0, 1, 2, 3, 8, 11, 17, 29, 33].map(|slot| world.slot(2, slot)).to_vec();
-    let tiny = Size {
-        blocks: 6,
-        branches: 2,
-        paths: 4,
-        accounts: 2,
-        slots: 4,
-        roots: 4,
-        opens: 6,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let tiny = Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6, ..Size::NONE };
     let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, tiny, None).unwrap();
     const JUNK: usize = 15;
     let mut tried = 0;
@@ -225,18 +214,7 @@ fn plan_holds(root: &Hash, nodes: &HashMap<Hash, Vec<u8>>, claims: &[Claim], siz
 
 /// Tries with branches at these depths; their edges are opened at every depth.
 fn deep_tries(forms: impl IntoIterator<Item = Vec<usize>>) {
-    let size = Size {
-        blocks: 4,
-        branches: 3,
-        paths: 4,
-        accounts: 3,
-        slots: 4,
-        roots: 3,
-        opens: 3,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size = Size { blocks: 4, branches: 3, paths: 4, accounts: 3, slots: 4, roots: 3, opens: 3, ..Size::NONE };
     for form in forms {
         for small in [false, true] {
             let mut nodes = HashMap::new();
@@ -327,9 +305,7 @@ fn random_plans() {
             slots: 1 + next(8) as usize,
             roots: 1 + next(6) as usize,
             opens: next(7) as usize,
-            entries: 0,
-            steps: 0,
-            header: false,
+            ..Size::NONE
         };
         let cut = [None, Some(0), Some(1), Some(2), Some(200)][next(5) as usize];
         let whole = world.witness(&claims).unwrap();
@@ -376,18 +352,7 @@ fn crowded_sizes() {
 /// Sizes at the bounds: either a circuit is built and the proof is refused, or no circuit is built.
 #[test]
 fn hostile_sizes() {
-    let least = Size {
-        blocks: 1,
-        branches: 0,
-        paths: 0,
-        accounts: 1,
-        slots: 0,
-        roots: 1,
-        opens: 0,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let least = Size { blocks: 1, accounts: 1, roots: 1, ..Size::NONE };
     for (size, kind) in [
         (least, Kind::Pieces),
         (Size { roots: 8300, ..least }, Kind::Piece),
@@ -407,18 +372,7 @@ fn a_batch_of_no_proofs() {
     let world = &*WORLD;
     let claims = world.claims();
     let find = |hash: &Hash| world.nodes.get(hash).map(Vec::as_slice);
-    let size = Size {
-        blocks: 16,
-        branches: 4,
-        paths: 7,
-        accounts: 6,
-        slots: 10,
-        roots: 6,
-        opens: 6,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, ..Size::NONE };
     let prepared = Prepared::new(&Roots::of_state(world.root), &find, &claims, (size, None), None).unwrap();
     let prover = prepared.prover().unwrap();
     let whole = Edge::of_root(Tag::State, world.root, canonical_digest(&claims).unwrap());
@@ -613,18 +567,7 @@ fn a_slot_beside_its_open_storage() {
 fn digests_of_roots_are_their_own() {
     let world = &*WORLD;
     let claims = world.claims();
-    let size = Size {
-        blocks: 16,
-        branches: 4,
-        paths: 7,
-        accounts: 6,
-        slots: 10,
-        roots: 6,
-        opens: 6,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size = Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, ..Size::NONE };
     let plan = Plan::new(&world.witness(&claims).unwrap(), &claims, size, Some(1)).unwrap();
     let piece = (0..plan.pieces.len()).find(|&i| plan.pieces[i].roots.len() > 1).unwrap();
     let witness = plan.witness(piece, &|hash| world.nodes.get(hash).map(Vec::as_slice)).unwrap();

@@ -14,31 +14,10 @@ use evergrove_verifier::ethereum::{Claim, Roots, Tag, canonical_digest};
 
 use crate::mpt::{KEY, WORLD, World, circuit};
 
-const SMALL: Size = Size {
-    blocks: 16,
-    branches: 4,
-    paths: 7,
-    accounts: 6,
-    slots: 10,
-    roots: 6,
-    opens: 6,
-    entries: 0,
-    steps: 0,
-    header: false,
-};
+const SMALL: Size =
+    Size { blocks: 16, branches: 4, paths: 7, accounts: 6, slots: 10, roots: 6, opens: 6, ..Size::NONE };
 
-const TINY: Size = Size {
-    blocks: 6,
-    branches: 2,
-    paths: 4,
-    accounts: 2,
-    slots: 4,
-    roots: 4,
-    opens: 6,
-    entries: 0,
-    steps: 0,
-    header: false,
-};
+const TINY: Size = Size { blocks: 6, branches: 2, paths: 4, accounts: 2, slots: 4, roots: 4, opens: 6, ..Size::NONE };
 
 /// Slots of one account, more than a tiny piece has room for.
 fn storage() -> Vec<Claim> {
@@ -302,18 +281,7 @@ fn a_batch_is_updated() {
 #[test]
 fn a_batch_is_updated_above_an_earlier_proof() {
     const ACCOUNTS: [u64; 16] = [0, 1, 9, 2, 5, 0, 1, 3, 0, 0, 2, 1, 0, 4, 0, 0];
-    let size = Size {
-        blocks: 30,
-        branches: 8,
-        paths: 14,
-        accounts: 10,
-        slots: 24,
-        roots: 8,
-        opens: 20,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size = Size { blocks: 30, branches: 8, paths: 14, accounts: 10, slots: 24, roots: 8, opens: 20, ..Size::NONE };
     let options = (size, Some(1));
     let mut earlier: Option<Batch> = None;
     let mut prover = None;

@@ -524,18 +524,7 @@ fn a_key_that_ends_inside_of_a_path_is_an_error() {
 /// A proof whose roots are not in order is refused without a panic.
 #[test]
 fn roots_are_each_there_once() {
-    let size = Size {
-        blocks: 1,
-        branches: 0,
-        paths: 0,
-        accounts: 1,
-        slots: 0,
-        roots: 2,
-        opens: 0,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size = Size { blocks: 1, accounts: 1, roots: 2, ..Size::NONE };
     let of = |tag: Tag, x: u64| (tag, [7; 32], Digest([Goldilocks::new(x); 4]));
     for roots in [
         vec![of(Tag::State, 1), of(Tag::State, 2)],
@@ -553,18 +542,7 @@ fn roots_are_each_there_once() {
 /// refused, or no circuit is built.
 #[test]
 fn sizes_with_entries() {
-    let least = Size {
-        blocks: 1,
-        branches: 0,
-        paths: 0,
-        accounts: 0,
-        slots: 0,
-        roots: 1,
-        opens: 0,
-        entries: 1,
-        steps: 0,
-        header: false,
-    };
+    let least = Size { blocks: 1, roots: 1, entries: 1, ..Size::NONE };
     for (size, readable) in [
         (least, true),
         (Size { steps: 3, ..least }, true),
@@ -711,7 +689,7 @@ fn plans_of_receipts_hold() {
             opens: 16 + next(6) as usize,
             entries: 6 + next(6) as usize,
             steps: 15 + next(16) as usize,
-            header: false,
+            ..Size::NONE
         };
         let indices: HashSet<u64> = (0..20 + next(30)).map(|_| next(if seed % 2 == 0 { 304 } else { 60 })).collect();
         let claims = list.claims(indices);
@@ -731,13 +709,11 @@ fn plans_of_all_receipts_are_made() {
             blocks: 6 + next(20) as usize,
             branches: 1 + next(6) as usize,
             paths: 2 + next(10) as usize,
-            accounts: 0,
-            slots: 0,
             roots: 2 + next(4) as usize,
             opens: 4 + next(14) as usize,
             entries: 16 + next(6) as usize,
             steps: 15 + next(16) as usize,
-            header: false,
+            ..Size::NONE
         };
         match Plan::new(&whole, &claims, size, None) {
             Ok(plan) => assert_eq!(plan.pieces.iter().map(|piece| piece.claims.len()).sum::<usize>(), claims.len()),
@@ -776,7 +752,7 @@ fn plans_of_all_tries_hold() {
             opens: 20,
             entries: 4,
             steps: 20,
-            header: false,
+            ..Size::NONE
         },
         Size {
             blocks: 24,
@@ -788,7 +764,7 @@ fn plans_of_all_tries_hold() {
             opens: 16,
             entries: 9,
             steps: 40,
-            header: false,
+            ..Size::NONE
         },
     ] {
         let pieces = pieces_hold(&roots, &nodes, &claims, size, 2);
@@ -805,7 +781,7 @@ fn plans_of_all_tries_hold() {
         opens: 16,
         entries: 9,
         steps: 40,
-        header: false,
+        ..Size::NONE
     };
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
     let prepared = Prepared::new(&roots, &find, &claims, (size, None), None).unwrap();

@@ -11,35 +11,14 @@ use evergrove_verifier::ethereum::{Roots, Tag, canonical_digest};
 use crate::mpt::World;
 
 const SLOTS: [u64; 7] = [0, 1, 30, 2, 5, 0, 1];
-const SIZE: Size = Size {
-    blocks: 40,
-    branches: 12,
-    paths: 14,
-    accounts: 12,
-    slots: 16,
-    roots: 16,
-    opens: 24,
-    entries: 0,
-    steps: 0,
-    header: false,
-};
+const SIZE: Size =
+    Size { blocks: 40, branches: 12, paths: 14, accounts: 12, slots: 16, roots: 16, opens: 24, ..Size::NONE };
 
 /// For every possible size the circuits of pieces and joins are built, or refused.
 #[test]
 #[ignore = "slow: minutes"]
 fn sizes_at_the_limits_have_a_key_or_none() {
-    let least = Size {
-        blocks: 1,
-        branches: 0,
-        paths: 0,
-        accounts: 1,
-        slots: 0,
-        roots: 1,
-        opens: 0,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let least = Size { blocks: 1, accounts: 1, roots: 1, ..Size::NONE };
     let mut sizes = vec![least];
     let most = |set: &dyn Fn(&mut Size, usize)| {
         let mut size = least;

@@ -113,18 +113,7 @@ fn holds(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> bool {
 impl Circuits {
     fn none() -> Self {
         let none = || circuit(|_| ());
-        let size = Size {
-            blocks: 1,
-            branches: 0,
-            paths: 0,
-            accounts: 1,
-            slots: 0,
-            roots: 1,
-            opens: 0,
-            entries: 0,
-            steps: 0,
-            header: false,
-        };
+        let size = Size { blocks: 1, accounts: 1, roots: 1, ..Size::NONE };
         Self { size, piece: none(), joins: [none(), none()] }
     }
     fn new(size: Size) -> Self {
@@ -299,18 +288,8 @@ fn updates(
 
 #[test]
 fn updates_of_the_state_hold() {
-    let size = Size {
-        blocks: 40,
-        branches: 12,
-        paths: 18,
-        accounts: 14,
-        slots: 30,
-        roots: 16,
-        opens: 24,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size =
+        Size { blocks: 40, branches: 12, paths: 18, accounts: 14, slots: 30, roots: 16, opens: 24, ..Size::NONE };
     let circuits = Circuits::new(size);
     let mut all = [0; 3];
     for seed in 0..4 {
@@ -324,18 +303,7 @@ fn updates_of_the_state_hold() {
 
 #[test]
 fn updates_of_storage_hold() {
-    let size = Size {
-        blocks: 24,
-        branches: 8,
-        paths: 14,
-        accounts: 5,
-        slots: 16,
-        roots: 8,
-        opens: 20,
-        entries: 0,
-        steps: 0,
-        header: false,
-    };
+    let size = Size { blocks: 24, branches: 8, paths: 14, accounts: 5, slots: 16, roots: 8, opens: 20, ..Size::NONE };
     let circuits = Circuits::new(size);
     let mut all = [0; 3];
     // The seeds below 100 whose updates are above edges of storage.
@@ -360,9 +328,8 @@ fn blocks_above_earlier_proofs_hold() {
         slots: 30,
         roots: 16,
         opens: 24,
-        entries: 0,
-        steps: 0,
         header: true,
+        ..Size::NONE
     };
     let circuits = Circuits::new(size);
     let counts = updates(&circuits, 0, 30, 12, Some(1), 3, 1);
@@ -428,18 +395,8 @@ fn changed(circuits: &Circuits) -> (Batch, World) {
     (batch, world(&state(2), &asked))
 }
 
-const SIZE: Size = Size {
-    blocks: 40,
-    branches: 12,
-    paths: 18,
-    accounts: 14,
-    slots: 30,
-    roots: 16,
-    opens: 24,
-    entries: 0,
-    steps: 0,
-    header: false,
-};
+const SIZE: Size =
+    Size { blocks: 40, branches: 12, paths: 18, accounts: 14, slots: 30, roots: 16, opens: 24, ..Size::NONE };
 
 /// Changes the edges that a file lists as shown below, and adds a proof with that list: a plan on top of them holds, or
 /// the batch is planned without them.

@@ -6,18 +6,7 @@ use evergrove_verifier::ethereum::{Claim as About, EMPTY_ROOT};
 
 use super::*;
 
-const SIZE: Size = Size {
-    blocks: 1,
-    branches: 0,
-    paths: 0,
-    accounts: 1,
-    slots: 0,
-    roots: 1,
-    opens: 0,
-    entries: 0,
-    steps: 0,
-    header: false,
-};
+const SIZE: Size = Size { blocks: 1, accounts: 1, roots: 1, ..Size::NONE };
 
 type Prover = StateProver<Quadratic>;
 
