@@ -86,7 +86,7 @@ struct Block {
     /// A block header: its RLP in hexadecimal digits, or the block that eth_getBlockByHash answers
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
-    /// The hash that the header must have, from a source that you trust. Without --header, verifies proofs that were made with --anchor block
+    /// The hash that the header must have, from a source that you trust. Only verify and verify-table take it without --header, for proofs made with --anchor block
     #[arg(long, value_name = "HEX", value_parser = parse_hash, conflicts_with_all = ["state_root", "transactions_root", "receipts_root", "withdrawals_root"])]
     block_hash: Option<Hash>,
 }
@@ -123,7 +123,7 @@ struct Check {
 
 /// Prove the claims that follow from answers of clients, in one proof for all
 ///
-/// The answers are checked as by check. Whoever verifies the proof needs the header or the roots, and the claims, but none of the answers. Memory and time are those of some
+/// The answers are checked as by check. Whoever verifies the proof needs the header or the roots (with --anchor block the hash), and the claims, but none of the answers. Memory and time are those of some
 /// hundred thousand elements for each node: a few tenths of a second for one account, seconds for all that a block touches.
 ///
 /// With --batch the claims are proven in pieces, which are joined, and all proofs are kept: eth update makes only those that a later block changes, or one piece with all that it changes. Claims that are too many for one piece
@@ -659,6 +659,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let changed = batch.claims.iter().zip(&claims).filter(|(before, after)| before != after).count();
     let mut report = Report::default();
     add_block(&mut report, &roots, header.as_ref());
+    report.add("anchor", if named.is_some() { "block" } else { "roots" });
     report.add("claims", claims.len());
     report.add("changed_claims", changed);
     report.add("canonical_digest", canonical_digest(&claims)?.to_string());
@@ -680,6 +681,7 @@ fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     proof.verify(known, None).map_err(refused)?;
     let mut report = Report::default();
     add_block(&mut report, &batch.roots, batch.header.as_ref());
+    report.add("anchor", proof.statement.name());
     let values = batch.claims.iter().map(claim_value).collect::<Vec<_>>();
     report.add_as("claims", values, batch.claims.len().to_string());
     report.add("canonical_digest", canonical_digest(&batch.claims)?.to_string());

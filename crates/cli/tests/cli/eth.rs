@@ -223,6 +223,8 @@ fn a_batch_that_names_its_block_follows_the_chain() {
     assert_eq!(verify("a.proof", old_hash)["canonical_digest"], made["canonical_digest"]);
     let listed = world.json(&["eth", "claims", "--batch", "b.evgb"]);
     assert_eq!((&listed["claims"], &listed["block_hash"]), (&made["claims"], &made["block_hash"]));
+    let shown = world.json(&["inspect", "b.evgb"]);
+    assert_eq!((&shown["anchor"], &shown["block_hash"]), (&"block".into(), &made["block_hash"]));
 
     let update = ["eth", "update", "--batch", "b.evgb", "--proofs", "a.json", "b.json", "--out", "next.proof"];
     let e = world.fails(2, &[&update[..], &["--state-root", &text("stateRoot")]].concat());
@@ -355,8 +357,9 @@ fn lists_of_a_block_are_proven_beside_accounts() {
         ["eth", "verify", "--proof", "list.proof", "--claims", "list.json", "--withdrawals-root", &withdrawals];
     assert_eq!(world.json(&verify)["canonical_digest"], made["canonical_digest"]);
     assert_eq!(world.json(&["eth", "claims", "--batch", "list.evgb"])["claims"], made["claims"]);
-    let update = ["eth", "update", "--batch", "list.evgb", "--proofs", "a.json", "--header", "header.txt", "--dry-run"];
-    assert!(world.fails(2, &update).contains("are of one block alone"));
+    let update =
+        |batch| ["eth", "update", "--batch", batch, "--proofs", "a.json", "--header", "header.txt", "--dry-run"];
+    assert!(world.fails(2, &update("list.evgb")).contains("are of one block alone"));
 
     // A list with a gap, a root that was not given, and bytes that are not a transaction.
     world.write("few.json", json!(list[1..]).to_string());

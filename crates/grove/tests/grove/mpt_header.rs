@@ -8,7 +8,7 @@ use evergrove_grove::mpt::{
 use evergrove_multilinear::circuit::Circuit;
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
-use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_primitives::hash::keccak::{self, keccak_256};
 use evergrove_primitives::hash::poseidon::compress;
 use evergrove_verifier::ethereum::{Claim, HEADER_FRAME, Hash, Header, Roots, Tag, canonical_digest, rlp};
 
@@ -179,6 +179,19 @@ fn headers_of_older_forks_hold() {
     assert!(holds(circuit, &plain.data(*size, KEY).unwrap()));
 }
 
+/// The digest after these blocks, whatever padding they end with.
+fn sponge(blocks: &[u8]) -> Hash {
+    let mut state = [0; 25];
+    for block in blocks.chunks(136) {
+        for (word, bytes) in state.iter_mut().zip(block.as_chunks::<8>().0) {
+            *word ^= u64::from_le_bytes(*bytes);
+        }
+        keccak::permute(&mut state);
+    }
+    let digest: Vec<u8> = state[..4].iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+    digest.try_into().unwrap()
+}
+
 /// Free data about a block. A lie may change all of the data.
 #[derive(Clone)]
 struct Lie {
@@ -206,8 +219,8 @@ impl Lie {
         self.free[at..at + elements.len()].copy_from_slice(elements);
     }
     /// Replaces the message, with everything that follows from its hash. `behind` are bytes behind the message.
-    fn message(&mut self, header: &[u8], message: &[u8], behind: &[u8]) {
-        let hash = keccak_256(header);
+    fn message(&mut self, message: &[u8], behind: &[u8]) {
+        let hash = sponge(message);
         let from = CIRCUIT.0.blocks;
         let mut stream = message.to_vec();
         stream.extend(behind);
@@ -222,12 +235,11 @@ impl Lie {
         self.free[Self::slot() + MESSAGE + 1] = Goldilocks::new((from + blocks) as u64);
         self.seal(&hash);
     }
-    /// Updates the list that is shown. The hashes of lists have their operands in the free data's last part.
+    /// Updates the list that is shown, and the operands of its hashes, which are the last free data.
     fn seal(&mut self, hash: &Hash) {
-        let shown_list = shown(hash, &self.digests);
-        self.put(0, &shown_list.0);
+        let whole = shown(hash, &self.digests);
+        self.put(0, &whole.0);
         let edges: Vec<Digest> = self.digests.iter().map(|own| shown(hash, &[*own])).collect();
-        let pairs = self.free.len() - 9 * (CIRCUIT.0.roots - 1);
         let operands: Vec<[Digest; 2]> = match edges[..] {
             [_] => vec![],
             [a, b] => vec![[a, b]],
@@ -235,8 +247,12 @@ impl Lie {
             [a, b, c, d] => vec![[a, b], [c, d], [list(a, b), list(c, d)]],
             _ => unreachable!(),
         };
-        for (i, pair) in operands.iter().enumerate() {
+        let most = CIRCUIT.0.roots - 1;
+        let pairs = self.free.len() - 9 * most;
+        for i in 0..most {
+            let pair = operands.get(i).copied().unwrap_or([Digest::ZERO; 2]);
             self.put(pairs + 9 * i, &pair.map(|digest| digest.0).concat());
+            self.free[pairs + 9 * i + 8] = Goldilocks::new((i < operands.len()).into());
         }
     }
     fn holds(&self) -> bool {
@@ -250,7 +266,7 @@ fn what_is_not_a_header_is_refused() {
     let lie = Lie::new(honest.clone(), &Tag::ALL);
     let with = |header: &[u8]| {
         let mut lie = lie.clone();
-        lie.message(header, &padded(header.to_vec()), &[]);
+        lie.message(&padded(header.to_vec()), &[]);
         lie.holds()
     };
     assert!(with(&honest));
@@ -274,13 +290,15 @@ fn what_is_not_a_header_is_refused() {
         assert!(!with(&changed(at, byte)), "byte {at}");
     }
     assert!(!with(&[&honest[..], &[0]].concat()));
-    assert!(!with(&honest[..honest.len() - 1]));
+    let mut short = honest[..honest.len() - 1].to_vec();
+    short[2] -= 1;
+    assert!(!with(&honest[..honest.len() - 1]) && !with(&short));
     // Padding of another kind.
     for at in [honest.len(), honest.len() + 1, padded(honest.clone()).len() - 1] {
         let mut message = padded(honest.clone());
         message[at] ^= 2;
         let mut lie = lie.clone();
-        lie.message(&honest, &message, &[]);
+        lie.message(&message, &[]);
         assert!(!lie.holds(), "byte {at}");
     }
 }
@@ -294,10 +312,10 @@ fn withdrawals_are_those_of_the_header() {
     let root = LISTS[2].root;
     let with = |fields: &Fields, behind: &[u8]| {
         let (mut lie, header) = (lie.clone(), fields.header());
-        lie.message(&header, &padded(header.clone()), behind);
+        lie.message(&padded(header.clone()), behind);
         (lie.holds(), header.len() % 136)
     };
-    assert!(with(&honest, &[]).0);
+    assert!(with(&honest, &[]).0 && with(&honest, &[7; 100]).0);
     // The root is one field earlier or later, or in the extra data.
     for later in [vec![root.to_vec()], vec![vec![7], vec![8], root.to_vec()], vec![root.to_vec(), [4; 32].to_vec()]] {
         assert!(!with(&Fields { later, ..Fields::new() }, &[]).0);
@@ -342,11 +360,22 @@ fn every_element_of_the_slot_counts() {
             assert!(!lie.holds(), "element {at}");
         }
     }
-    // A trie without an edge of the block, though its root has claims.
+    // A trie without an edge of the block, though its root has claims, and with one, though it has none.
     for i in 0..4 {
         let mut lie = lie.clone();
         lie.free[Lie::slot() + BITS + i] = Goldilocks::ZERO;
+        lie.digests.remove(i);
+        lie.seal(&hash);
         assert!(!lie.holds());
+    }
+    for i in 1..4 {
+        let mut more = Lie::new(Fields::new().header(), &Tag::ALL[..1]);
+        more.free[Lie::slot() + BITS + i] = ONE;
+        more.digests = digests(&[Tag::State, Tag::ALL[i]]);
+        let d = more.digests[1].1.0;
+        more.put(Lie::slot() + DIGESTS + 4 * i, &d);
+        more.seal(&hash);
+        assert!(!more.holds());
     }
     // Another d of a trie, and d of two tries exchanged, with the list that follows.
     let mut other = lie.clone();
@@ -366,14 +395,31 @@ fn every_element_of_the_slot_counts() {
     let mut other = lie.clone();
     other.seal(&[7; 32]);
     assert!(!other.holds());
-    // No header.
+    // No header, but its edges.
     let mut other = lie.clone();
     other.free[Lie::slot()] = Goldilocks::ZERO;
     assert!(!other.holds());
-    for i in 0..4 {
-        other.free[Lie::slot() + BITS + i] = Goldilocks::ZERO;
+}
+
+/// Only the slot of a header gives edges of a block: a root that says to be one is refused.
+#[test]
+fn a_root_is_not_a_block() {
+    let (size, circuit) = &*CIRCUIT;
+    let roots = Roots::of_state(WORLD.root);
+    let plain = Witness::new(&roots, &nodes, &claims(&[Tag::State])).unwrap();
+    let honest = plain.data(*size, KEY).unwrap();
+    let root = Lie::slot() - (27 * size.roots - 1);
+    assert_eq!(honest[root + 12..root + 20], halves(&WORLD.root));
+    assert!(holds(circuit, &honest));
+    let hash = Header::parse(&Fields::new().header()).unwrap().hash;
+    for trie in 0..16 {
+        let mut free = honest.clone();
+        free[root + 5] = Goldilocks::new(trie);
+        free[root + 12..root + 20].copy_from_slice(&halves(if trie == 0 { &WORLD.root } else { &hash }));
+        let edge = chain(*b"ETHD", &free[root..root + 24]);
+        free[..4].copy_from_slice(&edge);
+        assert_eq!(holds(circuit, &free), trie == 0, "trie {trie}");
     }
-    assert!(!other.holds());
 }
 
 #[test]
