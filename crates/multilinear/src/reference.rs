@@ -279,7 +279,7 @@ fn bus<K: Extension>(
     point
 }
 
-/// The sumcheck over rows: its point, and the columns bound at it.
+/// The SumCheck over rows: its point, and the columns bound at it.
 fn rows<K: Extension>(
     t: &mut Writer<K>,
     parameters: &Parameters<K>,

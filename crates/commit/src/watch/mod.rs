@@ -43,7 +43,7 @@ pub enum Phase {
     Commitment,
     /// The sum of the bus: fractions, and the proof of their sum.
     Bus,
-    /// The sumcheck over rows, and the values of columns.
+    /// The SumCheck over rows, and the values of columns.
     Rows,
     /// The opening of the commitment.
     Opening,
@@ -87,7 +87,7 @@ pub enum Category {
     Commitment,
     /// The sum of the bus.
     Bus,
-    /// The sumcheck over rows.
+    /// The SumCheck over rows.
     Rows,
 }
 

@@ -1,9 +1,9 @@
-//! The fractions of the bus, added in a binary tree, and the sumchecks from its root to the leaves: in lanes.
+//! The fractions of the bus, added in a binary tree, and the SumChecks from its root to the leaves: in lanes.
 //!
 //! **Places.** Eight neighbours are a *group*: the first coefficients of the first value of all eight, then the second ones, and so on. The
 //! children of node x of a layer are x and x + half, hence neighbours of neighbours, and the highest variable is bound first.
 //!
-//! **A layer's sumcheck** is over eq(point, x) (p0 q1 + p1 q0 + lambda q0 q1) = eq(point, x) (a q1 + p1 q0) with a = p0 + lambda q0: two products.
+//! **A layer's SumCheck** is over eq(point, x) (p0 q1 + p1 q0 + lambda q0 q1) = eq(point, x) (a q1 + p1 q0) with a = p0 + lambda q0: two products.
 //! A pass binds the challenge of the round before and sums the coefficients of the next message.
 
 use evergrove_kernels::mle::eq_table_vec;
@@ -128,7 +128,7 @@ fn product<L: Lanes>(lanes: L, factors: &[&[[Goldilocks; LANES]]], i: usize) -> 
     product
 }
 
-/// Computes the tree's layers from its leaves on, each of groups (p, q), and the sumchecks. Returns the point of the
+/// Computes the tree's layers from its leaves on, each of groups (p, q), and the SumChecks. Returns the point of the
 /// leaves. `public` is the denominator of the tuple that nothing uses.
 pub(super) fn prove<K: Extension>(isa: Isa, t: &mut Writer<K>, leaves: Leaves, public: K, memory: &Memory) -> Vec<K> {
     let width = 2 * K::DEGREE;
@@ -258,7 +258,7 @@ fn groups_mut(elements: &mut [Goldilocks]) -> &mut [[Goldilocks; LANES]] {
     elements.as_chunks_mut().0
 }
 
-/// The sumcheck of a layer of whole groups.
+/// The SumCheck of a layer of whole groups.
 fn large<K: Extension>(
     isa: Isa,
     t: &mut Writer<K>,
@@ -444,7 +444,7 @@ impl<K: Extension, S: Lines<K>> Kernel for Sum<'_, K, S> {
     }
 }
 
-/// The remaining rounds of a sumcheck, one value at a time: the point of the layer below. `bound` are the challenges so
+/// The remaining rounds of a SumCheck, one value at a time: the point of the layer below. `bound` are the challenges so
 /// far.
 fn small<K: Extension>(
     t: &mut Writer<K>,

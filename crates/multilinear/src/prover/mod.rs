@@ -2,7 +2,7 @@
 //!
 //! **What.** [`Prover`] keeps the data that proofs of one circuit share; [`Prover::prove`] takes a witness. Its steps
 //! are those of the protocol: it commits to the stack ([`whir`]), adds up the bus and proves the sums (`bus`), runs one
-//! sumcheck over the rows of all tables (`rows`), and opens the stack.
+//! SumCheck over the rows of all tables (`rows`), and opens the stack.
 
 mod bus;
 mod claims;
@@ -56,9 +56,9 @@ struct Shared {
 pub enum Step {
     /// The commitment to the stack.
     Commitment,
-    /// Fractions, their sums and sumchecks.
+    /// Fractions, their sums and SumChecks.
     Bus,
-    /// The sumcheck over rows, and the values of columns.
+    /// The SumCheck over rows, and the values of columns.
     Rows,
     /// The opening.
     Opening,
@@ -132,7 +132,7 @@ impl<K: ProofField> Prover<K> {
         self.prove_on(Isa::detect(), statement, witness)
     }
 
-    /// [`Prover::prove`] with the sumchecks on a given instruction set.
+    /// [`Prover::prove`] with the SumChecks on a given instruction set.
     ///
     /// # Panics
     /// If this CPU lacks the instruction set.

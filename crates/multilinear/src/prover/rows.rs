@@ -1,4 +1,4 @@
-//! The sumcheck over rows, in lanes.
+//! The SumCheck over rows, in lanes.
 //!
 //! **Places.** While variables within a block are left, each block of a table has a *tile*: its values one after the
 //! other, for each value the first coefficients of its rows, then the second ones. At [`SMALL`] rows the tiles of a

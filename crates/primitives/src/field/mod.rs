@@ -2,7 +2,7 @@
 //!
 //! **What.** [`Goldilocks`] and its [extensions](extension) of degree two and three; [`prime`], prime fields of 253 to 381 bits.
 //! A [`Field`] is any of them; [`FieldLanes`] is arithmetic on eight elements of one, on an instruction set of the CPU. Multilinear
-//! extensions, sumchecks and products are written against these two, once for all fields.
+//! extensions, SumChecks and products are written against these two, once for all fields.
 
 pub mod extension;
 pub mod goldilocks;

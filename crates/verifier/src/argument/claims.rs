@@ -3,7 +3,7 @@
 //! The fixed stacks of the two circuits of a key are one polynomial P with one variable more than a stack: the highest
 //! variable selects the circuit. A proof comes with its own claim, <W, P> = v for the weights W that batched its
 //! columns' values. A proof about proofs also has a claim P(z) = v among its public inputs. A challenge theta combines
-//! them, and a sumcheck leaves one claim P(z) = v.
+//! them, and a SumCheck leaves one claim P(z) = v.
 
 use alloc::vec;
 use alloc::vec::Vec;

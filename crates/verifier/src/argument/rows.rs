@@ -1,4 +1,4 @@
-//! One sumcheck over the rows of all tables: constraints are 0, and ports match the bus.
+//! One SumCheck over the rows of all tables: constraints are 0, and ports match the bus.
 //!
 //! Let n_T be the number of variables of table T's row number, rho the point of the leaves of the bus and E_T the
 //! weight of a row. The claim is
@@ -40,7 +40,7 @@ impl<E> Values<E> {
     }
 }
 
-/// Checks the sumcheck over rows: the values of all columns at its point.
+/// Checks the SumCheck over rows: the values of all columns at its point.
 pub(super) fn verify<M: Machine>(
     m: &mut M,
     parameters: &Parameters<M::Field>,
