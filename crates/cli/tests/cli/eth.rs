@@ -177,7 +177,9 @@ fn a_proof_that_names_a_block_is_verified_by_its_hash() {
     let of_root = ["--state-root", block["stateRoot"].as_str().unwrap()];
     assert!(world.fails(2, &[&prove[..], &of_root].concat()).contains("add the header of the block with --header"));
     let of_hash = ["--block-hash", hash];
-    assert!(world.fails(2, &[&prove[..], &of_hash].concat()).contains("the roots of this block are not known"));
+    assert!(world.fails(2, &[&prove[..], &of_hash].concat()).contains("add the header of the block with --header"));
+    let check = ["eth", "check", "--proofs", "a.json", "--block-hash", hash];
+    assert!(world.fails(2, &check).contains("the roots of this block are not known"));
     let made = world.json(&[&prove[..], &["--header", "header.txt", "--claims-out", "claims.json"]].concat());
     assert_eq!((&made["anchor"], &made["block_hash"]), (&"block".into(), &block["hash"]));
     let shown = world.json(&["inspect", "state.proof"]);
@@ -188,7 +190,7 @@ fn a_proof_that_names_a_block_is_verified_by_its_hash() {
     assert_eq!((&report["canonical_digest"], &report["block_hash"]), (&made["canonical_digest"], &block["hash"]));
     assert!(report.get("state_root").is_none() && report["bits_unique_decoding"].as_f64().unwrap() >= 100.0);
     let text = world.run(&[&verify[..], &of_hash].concat()).out;
-    assert!(text.contains(&format!("2 claims are true in the block with hash {hash}\n")), "{text}");
+    assert!(text.contains(&format!("3 claims are true in the block with hash {hash}\n")), "{text}");
     assert!(text.contains("that this block is in the canonical chain was not shown"), "{text}");
     let report = world.json(&[&verify[..], &["--header", "header.txt"]].concat());
     assert_eq!((&report["state_root"], &report["anchor"]), (&block["stateRoot"], &"block".into()));
