@@ -1,26 +1,27 @@
 //! What a prover knows: claims, the nodes on the paths of their keys, and the contents of each slot of a piece.
 
 mod data;
+mod slots;
 mod walks;
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
 
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::ethereum::rlp::{self, RlpError};
-use evergrove_verifier::ethereum::{
-    Account, Address, Claim, ClaimsError, Hash, Header, Roots, Tag, Word, canonical_digest,
-};
+use evergrove_verifier::ethereum::{Account, Address, Claim, ClaimsError, Hash, Header, Roots, Tag, canonical_digest};
 use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::node_digest;
 
 use data::Data;
+use slots::OpenSlot;
 use walks::Walks;
+
+pub(super) use slots::{AccountSlot, Child, End, EntrySlot, Link, Node, Number, Own, StorageSlot};
 
 use super::claims::{ENTRIES, LANE_ZEROS, NO_ENTRIES, NO_TRIE};
 use super::edges::Trie;
-use super::entries::{INDICES, steps_of};
+use super::entries::INDICES;
 use super::gadgets::{LANES, ONE, ZERO, lane};
 use super::header::HeaderSlot;
 use super::list::List;
@@ -108,169 +109,6 @@ pub enum PieceError {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The number of a slot of the circuit, before the circuit's size is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Number {
-    Root(usize),
-    Branch(usize),
-    Path(usize),
-    Account(usize),
-}
-
-impl Number {
-    fn element(self, size: Size) -> Goldilocks {
-        Goldilocks::new(match self {
-            Self::Root(i) => i,
-            Self::Branch(i) => size.roots + i,
-            Self::Path(i) => size.first_path() + i,
-            Self::Account(i) => size.first_account() + i,
-        } as u64)
-    }
-}
-
-/// The position of a child: the slot that offers it, the nibble there, and the place that is offered.
-#[derive(Clone, Debug)]
-pub(super) struct Link {
-    pub(super) from: Number,
-    nibble: u8,
-    /// The depth of the place that the parent offers. Above a root and below an extension it is one less than the
-    /// number of nibbles.
-    depth: i64,
-    /// The trie, with the number of the account.
-    pub(super) trie: Trie<usize>,
-    /// The number of the root that the child is below.
-    root: usize,
-    /// The nibbles of the offered place.
-    prefix: Vec<u8>,
-    pub(super) child: Child,
-    /// True if the parent is an extension.
-    pub(super) extension: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Child {
-    Empty,
-    Hash(Hash),
-    /// The address and the length of an embedded node.
-    Embedded(usize, usize),
-}
-
-/// A node with a slot.
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) link: Link,
-    /// The address of the first byte, and the number of the block behind the last one.
-    start: usize,
-    end: usize,
-    leaf: bool,
-}
-
-impl Node {
-    /// The number of blocks of its message.
-    pub(super) fn blocks(&self) -> usize {
-        self.end.saturating_sub(self.start / RATE_BYTES)
-    }
-}
-
-/// The end of a key's path.
-#[derive(Clone, Debug)]
-pub(super) enum End {
-    /// A leaf: the address of its value's item, and the address and the length of the value itself.
-    Present { path: usize, item: usize, value: usize, length: usize },
-    /// An empty child, or an empty trie.
-    Nothing(Link),
-    /// A node with another path.
-    Other { path: usize, own: Own },
-    /// The place of a node that the path does not enter.
-    There(Link),
-}
-
-impl End {
-    /// The slot of the node that shows this end.
-    pub(super) fn at(&self) -> Number {
-        match self {
-            Self::Present { path, .. } | Self::Other { path, .. } => Number::Path(*path),
-            Self::Nothing(link) | Self::There(link) => link.from,
-        }
-    }
-}
-
-/// A node with a path, as it is offered to show absences.
-#[derive(Clone, Debug)]
-pub(super) struct Own {
-    depth: usize,
-    trie: Trie<usize>,
-    root: usize,
-    prefix: Vec<u8>,
-    /// The nibbles up to the end of its path, and the address behind the path.
-    end: Vec<u8>,
-    behind: usize,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct AccountSlot {
-    pub(super) address: Address,
-    /// `None` for a foreign account.
-    pub(super) end: Option<End>,
-    /// The number of the root that the account is below.
-    root: usize,
-    /// The elements of the claim.
-    claim: Option<Vec<Goldilocks>>,
-}
-
-impl AccountSlot {
-    fn is_present(&self) -> bool {
-        matches!(self.end, Some(End::Present { .. }))
-    }
-    /// True if the account is present or foreign.
-    fn is_known(&self) -> bool {
-        self.end.is_none() || self.is_present()
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct StorageSlot {
-    pub(super) account: usize,
-    slot: Word,
-    /// The number of the root that the slot is below.
-    root: usize,
-    /// `None` if the account is absent.
-    pub(super) end: Option<End>,
-    /// The elements of a claim with a value.
-    value: Vec<Goldilocks>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct EntrySlot {
-    pub(super) trie: Tag,
-    index: u64,
-    /// The number of the root that the entry is below.
-    root: usize,
-    pub(super) end: End,
-}
-
-impl EntrySlot {
-    /// Steps of its leaf digest; 0 if it is absent.
-    pub(super) fn steps(&self) -> usize {
-        self.value().map_or(0, |value| steps_of(value.len()))
-    }
-    /// The addresses of its value's bytes.
-    fn value(&self) -> Option<Range<usize>> {
-        if let End::Present { value, length, .. } = self.end { Some(value..value + length) } else { None }
-    }
-    /// The elements that its leaf digest is a chain over.
-    fn elements(&self, value: &[u8]) -> Vec<Goldilocks> {
-        Claim::Entry { trie: self.trie, index: self.index, value: value.to_vec() }.elements().1
-    }
-}
-
-/// A slot for an open edge.
-#[derive(Clone, Debug)]
-struct OpenSlot {
-    link: Link,
-    edge: Edge,
 }
 
 /// A block as a prover knows it: roots, each with claims, and the header that has them if the proof is to name the
@@ -764,46 +602,4 @@ pub(super) fn lanes(nibbles: &[u8]) -> [Goldilocks; LANES] {
 /// Numbers of four bytes each, in little-endian order.
 pub(super) fn halves(bytes: &[u8]) -> impl Iterator<Item = Goldilocks> {
     bytes.chunks(4).map(|bytes| Goldilocks::new(bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte))))
-}
-
-impl Link {
-    /// The link above a root.
-    fn root(root: usize, trie: Trie<usize>, edge: &Edge) -> Self {
-        Self {
-            from: Number::Root(root),
-            nibble: 0,
-            depth: edge.prefix.len() as i64 - 1,
-            trie,
-            root,
-            prefix: edge.prefix.clone(),
-            child: Child::Hash(edge.hash),
-            extension: false,
-        }
-    }
-    /// The link above the root of an account's storage.
-    fn storage(account: usize, root: usize, hash: Hash) -> Self {
-        Self {
-            from: Number::Account(account),
-            nibble: 0,
-            depth: -1,
-            trie: Trie::Storage(account),
-            root,
-            prefix: Vec::new(),
-            child: Child::Hash(hash),
-            extension: false,
-        }
-    }
-    /// True if the edge may be between pieces.
-    pub(super) fn may_be_open(&self) -> bool {
-        let free = !self.extension && !matches!(self.from, Number::Root(_)) && self.place().len() < 64;
-        free && matches!(self.child, Child::Hash(_))
-    }
-    /// The nibbles of the child's place.
-    pub(super) fn place(&self) -> Vec<u8> {
-        let mut nibbles = self.prefix.clone();
-        if self.depth == nibbles.len() as i64 {
-            nibbles.push(self.nibble);
-        }
-        nibbles
-    }
 }

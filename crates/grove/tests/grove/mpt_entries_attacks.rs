@@ -741,7 +741,7 @@ fn plans_of_all_tries_hold() {
     claims.extend([0, 1, 3, 8, 11, 29, 33].map(|slot| world.slot(2, slot)));
     claims.extend([world.slot(50, 1), world.slot(3, 1), world.slot(1, 0)]);
     claims.extend(withdrawals.claims([19, 0, 1, 2, 15, 20, 65_535]));
-    for size in [
+    let sizes = [
         Size {
             blocks: 14,
             branches: 4,
@@ -766,23 +766,13 @@ fn plans_of_all_tries_hold() {
             steps: 40,
             ..Size::NONE
         },
-    ] {
+    ];
+    for size in sizes {
         let pieces = pieces_hold(&roots, &nodes, &claims, size, 2);
         assert!(pieces > 2, "{pieces}");
     }
     // A batch with the claims in another order has the same proofs.
-    let size = Size {
-        blocks: 24,
-        branches: 8,
-        paths: 12,
-        accounts: 4,
-        slots: 6,
-        roots: 8,
-        opens: 16,
-        entries: 9,
-        steps: 40,
-        ..Size::NONE
-    };
+    let size = sizes[1];
     let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
     let prepared = Prepared::new(&roots, &find, &claims, (size, None), None).unwrap();
     claims.reverse();
