@@ -273,6 +273,12 @@ enum Named {
     Block,
 }
 
+/// What a proof names that was made with or without the header of its block.
+#[cfg(feature = "local")]
+pub(super) fn named(header: Option<&Header>) -> &'static str {
+    if header.is_some() { "block" } else { "roots" }
+}
+
 /// The block of a verifier.
 #[cfg(feature = "local")]
 struct OfBlock {
@@ -455,7 +461,7 @@ fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
     let block = mpt::Block { roots: &roots, header: header.as_ref().filter(|_| args.anchor == Named::Block) };
     let find = |hash: &Hash| nodes.get(hash);
     let witness = Witness::new(block, &find, &claims)?;
-    report.add("anchor", if block.header.is_some() { "block" } else { "roots" });
+    report.add("anchor", named(block.header));
     if block.header.is_some() && args.batch.is_some() && roots.iter().any(|(tag, _)| *tag != Tag::State) {
         report
             .note("update cannot follow with this batch: its receipts, transactions or withdrawals are of this block");
@@ -606,7 +612,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     }
     let (known, header) = args.block.read()?;
     // The proof names what the batch's proof names.
-    let named = header.as_ref().filter(|_| batch.header.is_some());
+    let anchor = header.as_ref().filter(|_| batch.header.is_some());
     if batch.header.is_some() {
         if header.is_none() {
             let message = format!("{}: its proof is about a block, and the new header is missing", name(&args.batch));
@@ -645,7 +651,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let claims: Vec<Claim> = batch.claims.iter().map(|claim| tries.renewed(claim)).collect::<Result<_, _>>()?;
     let nodes = Nodes::new(tries.nodes_of(&claims)?.into_iter().map(<[u8]>::to_vec))?;
     let find = |hash: &Hash| nodes.get(hash);
-    let block = mpt::Block { roots: &roots, header: named };
+    let block = mpt::Block { roots: &roots, header: anchor };
     let witness = Witness::new(block, &find, &claims)?;
     let options = (batch.size, batch.cut);
     let prepared = match Prepared::new(block, &find, &claims, options, Some(&batch)) {
@@ -659,7 +665,7 @@ fn update(args: &Update, terminal: Terminal) -> Result<()> {
     let changed = batch.claims.iter().zip(&claims).filter(|(before, after)| before != after).count();
     let mut report = Report::default();
     add_block(&mut report, &roots, header.as_ref());
-    report.add("anchor", if named.is_some() { "block" } else { "roots" });
+    report.add("anchor", named(block.header));
     report.add("claims", claims.len());
     report.add("changed_claims", changed);
     report.add("canonical_digest", canonical_digest(&claims)?.to_string());

@@ -215,7 +215,7 @@ fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
             let bytes = whole(eth::BATCH_MAX)?;
             let batch = Batch::from_bytes(&bytes).map_err(|e| damaged(&e))?;
             eth::add_block(report, &batch.roots, batch.header.as_ref());
-            report.add("anchor", if batch.header.is_some() { "block" } else { "roots" });
+            report.add("anchor", eth::named(batch.header.as_ref()));
             report.add("claims", batch.claims.len());
             report.add("canonical_digest", canonical_digest(&batch.claims)?.to_string());
             report.add("nodes", batch.nodes.len());
