@@ -459,10 +459,13 @@ impl<'a, K: Extension> Gadgets<'a, K> {
                 }
                 None => end,
             };
-            for (half, word) in digest.into_iter().enumerate() {
-                let message = self.spaces.message[half];
-                self.b.offer(message, start, end, word);
-            }
+            self.offer_message(start, end, digest);
+        }
+    }
+    /// Offers a message: the address of its first byte, the number of the block behind its last one, its digest.
+    pub(super) fn offer_message(&mut self, start: Base, end: Base, digest: [Word; 2]) {
+        for (offers, word) in self.spaces.message.into_iter().zip(digest) {
+            self.b.offer(offers, start, end, word);
         }
     }
 

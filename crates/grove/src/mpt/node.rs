@@ -228,3 +228,6 @@ pub(super) fn unary(t: u64) -> Hint {
         hints!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
     hints[t as usize]
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use evergrove_grove::mpt::{
     Batch, Edge, Join, Kind, Plan, Planned, Prepared, Progress, Size, StateProof, StateVerifier, Witness,
 };
-use evergrove_multilinear::circuit::Circuit;
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::{Goldilocks, Quadratic};
 use evergrove_verifier::argument::UNIQUE_100;
 use evergrove_verifier::ethereum::{Claim, Roots, Tag, canonical_digest};
 
+use crate::common::Judge;
 use crate::mpt::{KEY, WORLD, World, circuit};
 
 const SMALL: Size =
@@ -85,7 +85,7 @@ fn pieces_of_every_kind_hold() {
 
 /// The free data of a piece that leaves edges of the state and of storage open.
 struct Open {
-    circuit: Circuit<Quadratic>,
+    judge: Judge,
     free: Vec<Goldilocks>,
     opens: Vec<usize>,
     roots: usize,
@@ -104,10 +104,10 @@ impl Open {
         let first = free.len() - behind - Self::OPEN * size.opens;
         let opens = (0..witness.size().opens).map(|i| first + Self::OPEN * i).collect();
         let roots = 16 + 4 * ((size.blocks * 136).div_ceil(16) + 1) + size.blocks - 1;
-        Self { circuit: circuit(size), free, opens, roots }
+        Self { judge: Judge::new(circuit(size), &free), free, opens, roots }
     }
     fn holds(&self, free: &[Goldilocks]) -> bool {
-        self.circuit.witness(free).unwrap().faults(&self.circuit).is_empty()
+        self.judge.holds(free)
     }
     fn refused(&self, what: &str, changes: &[(usize, Goldilocks)]) {
         let mut free = self.free.clone();

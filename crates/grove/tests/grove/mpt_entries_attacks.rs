@@ -14,6 +14,7 @@ use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_primitives::hash::poseidon;
 use evergrove_verifier::ethereum::{Claim, Hash, Roots, Tag, canonical_digest, rlp};
 
+use crate::common::random;
 use crate::mpt::{KEY, WORLD, circuit};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
@@ -49,14 +50,6 @@ pub(crate) fn padded(mut node: Vec<u8>) -> Vec<u8> {
 
 pub(crate) fn holds(circuit: &Circuit<Quadratic>, free: &[Goldilocks]) -> bool {
     circuit.witness(free).unwrap().faults(circuit).is_empty()
-}
-
-pub(crate) fn random(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut seed = seed.wrapping_mul(2) + 1;
-    move |below| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % below
-    }
 }
 
 fn bytes(length: usize, first: u8) -> Vec<u8> {

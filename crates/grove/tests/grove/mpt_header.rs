@@ -5,16 +5,16 @@ use std::sync::LazyLock;
 use evergrove_grove::mpt::{
     Batch, Block, Known, PieceError, Plan, Size, StateProof, StateProofError, Statement, Witness,
 };
-use evergrove_multilinear::circuit::Circuit;
 use evergrove_primitives::Digest;
-use evergrove_primitives::field::{Goldilocks, Quadratic};
+use evergrove_primitives::field::Goldilocks;
 use evergrove_primitives::hash::keccak::{self, keccak_256};
 use evergrove_primitives::hash::poseidon::compress;
 use evergrove_verifier::ethereum::{Claim, HEADER_FRAME, Hash, Header, Roots, Tag, canonical_digest, rlp};
 
+use crate::common::{Judge, random};
 use crate::mpt::{KEY, WORLD, circuit};
 use crate::mpt_entries::{List, larger, values};
-use crate::mpt_entries_attacks::{chain, halves, holds, padded, random};
+use crate::mpt_entries_attacks::{chain, halves, holds, padded};
 
 const ONE: Goldilocks = Goldilocks::ONE;
 /// Offsets in the free data of the slot: the bit, the hash, d of each root, the message, the bits of the roots.
@@ -126,15 +126,16 @@ fn subsets() -> Vec<Vec<Tag>> {
         .collect()
 }
 
-static CIRCUIT: LazyLock<(Size, Circuit<Quadratic>)> = LazyLock::new(|| {
+static CIRCUIT: LazyLock<(Size, Judge)> = LazyLock::new(|| {
     let header = Header::parse(&Fields::new().header()).unwrap();
-    let size = larger(witness(&header, &Tag::ALL).size(), 0);
-    (size, circuit(size))
+    let witness = witness(&header, &Tag::ALL);
+    let size = larger(witness.size(), 0);
+    (size, Judge::new(circuit(size), &witness.data(size, KEY).unwrap()))
 });
 
 #[test]
 fn headers_of_every_form_hold() {
-    let (size, circuit) = &*CIRCUIT;
+    let (size, judge) = &*CIRCUIT;
     assert!(size.header);
     let mut next = random(3);
     let mut lengths = [0; 136];
@@ -159,7 +160,7 @@ fn headers_of_every_form_hold() {
         let witness = witness(&header, tags);
         assert_eq!(witness.lists(), [shown(&header.hash, &digests(tags)), Digest::ZERO]);
         let free = witness.data(*size, KEY).unwrap();
-        assert_eq!(circuit.witness(&free).unwrap().faults(circuit).len(), 0, "case {case}: {tags:?} {header:?}");
+        assert_eq!(judge.faults(&free).len(), 0, "case {case}: {tags:?} {header:?}");
     }
     assert!([135, 0, 1].iter().all(|&rest| lengths[rest] > 0), "{lengths:?}");
 }
@@ -167,16 +168,16 @@ fn headers_of_every_form_hold() {
 /// Blocks of before Shanghai have no root of withdrawals, and those of before London no base fee.
 #[test]
 fn headers_of_older_forks_hold() {
-    let (size, circuit) = &*CIRCUIT;
+    let (size, judge) = &*CIRCUIT;
     for fields in [0, 1] {
         let later = Fields::new().later[..fields].to_vec();
         let header = Header::parse(&Fields { later, ..Fields::new() }.header()).unwrap();
-        assert!(holds(circuit, &witness(&header, &Tag::ALL[..3]).data(*size, KEY).unwrap()));
+        assert!(judge.holds(&witness(&header, &Tag::ALL[..3]).data(*size, KEY).unwrap()));
     }
     // A piece that shows its roots, in a circuit with room for a header.
     let roots = Roots::of_state(WORLD.root);
     let plain = Witness::new(&roots, &nodes, &claims(&[Tag::State])).unwrap();
-    assert!(holds(circuit, &plain.data(*size, KEY).unwrap()));
+    assert!(judge.holds(&plain.data(*size, KEY).unwrap()));
 }
 
 /// The digest after these blocks, whatever padding they end with.
@@ -256,7 +257,7 @@ impl Lie {
         }
     }
     fn holds(&self) -> bool {
-        holds(&CIRCUIT.1, &self.free)
+        CIRCUIT.1.holds(&self.free)
     }
 }
 
@@ -404,13 +405,13 @@ fn every_element_of_the_slot_counts() {
 /// Only the slot of a header gives edges of a block: a root that says to be one is refused.
 #[test]
 fn a_root_is_not_a_block() {
-    let (size, circuit) = &*CIRCUIT;
+    let (size, judge) = &*CIRCUIT;
     let roots = Roots::of_state(WORLD.root);
     let plain = Witness::new(&roots, &nodes, &claims(&[Tag::State])).unwrap();
     let honest = plain.data(*size, KEY).unwrap();
     let root = Lie::slot() - (27 * size.roots - 1);
     assert_eq!(honest[root + 12..root + 20], halves(&WORLD.root));
-    assert!(holds(circuit, &honest));
+    assert!(judge.holds(&honest));
     let hash = Header::parse(&Fields::new().header()).unwrap().hash;
     for trie in 0..16 {
         let mut free = honest.clone();
@@ -418,7 +419,7 @@ fn a_root_is_not_a_block() {
         free[root + 12..root + 20].copy_from_slice(&halves(if trie == 0 { &WORLD.root } else { &hash }));
         let edge = chain(*b"ETHD", &free[root..root + 24]);
         free[..4].copy_from_slice(&edge);
-        assert_eq!(holds(circuit, &free), trie == 0, "trie {trie}");
+        assert_eq!(judge.holds(&free), trie == 0, "trie {trie}");
     }
 }
 

@@ -17,7 +17,7 @@ use evergrove_verifier::ethereum::{Account, Address, Claim, Word, canonical_dige
 use evergrove_verifier::tables::{Table, Tables, bits, query, tuple};
 use evergrove_verifier::tree::{LEAF_TAG, node_digest};
 
-use crate::common::fill;
+use crate::common::{Judge, fill};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 const ONE: Goldilocks = Goldilocks::ONE;
@@ -166,7 +166,7 @@ mod at {
 
 /// Three slots, the second of them in order a zero slot, and the account.
 struct Attack {
-    circuit: Circuit<Quadratic>,
+    judge: Judge,
     free: Vec<Goldilocks>,
     claims: Vec<Claim>,
     unit: u64,
@@ -182,18 +182,16 @@ impl Attack {
         let all = [vec![account()], claims.clone()].concat();
         let free = table(&all, decimals).data(size(HEIGHT, decimals), KEY);
         assert_eq!(free.len(), at::end());
-        let this = Self { circuit: circuit(decimals), free, claims, unit: 10_u64.pow(decimals.into()) };
-        assert!(this.holds(&this.free));
-        this
+        Self { judge: Judge::new(circuit(decimals), &free), free, claims, unit: 10_u64.pow(decimals.into()) }
     }
     fn holds(&self, free: &[Goldilocks]) -> bool {
-        self.circuit.witness(free).unwrap().faults(&self.circuit).is_empty()
+        self.judge.holds(free)
     }
     fn refused(&self, what: &str, change: impl FnOnce(&mut Vec<Goldilocks>)) -> usize {
         let mut free = self.free.clone();
         change(&mut free);
         assert_ne!(free, self.free, "{what}: no change");
-        let faults = self.circuit.witness(&free).unwrap().faults(&self.circuit);
+        let faults = self.judge.faults(&free);
         let faults = faults.len();
         assert!(faults > 0, "{what}");
         faults
@@ -472,10 +470,10 @@ fn each_slot_is_there_once() {
 #[test]
 fn no_other_choice_holds() {
     let attack = &*UNITS;
-    let honest = attack.circuit.witness(&attack.free).unwrap();
+    let honest = attack.judge.circuit.witness(&attack.free).unwrap();
     let mut tried = 0;
     // A tag; twelve rows of three bytes, every third of them with two bytes; three carries.
-    let rows: Vec<u32> = attack.circuit.choices().collect();
+    let rows: Vec<u32> = attack.judge.circuit.choices().collect();
     assert_eq!(rows.len(), 16 * ROOM);
     // A slot with a value, a zero slot, an unused slot.
     for (i, &row) in rows.iter().enumerate().filter(|(i, _)| i / 16 != 2) {
@@ -484,13 +482,13 @@ fn no_other_choice_holds() {
             3 | 6 | 9 | 12 => 0xff | 0xff << 21,
             _ => 0xff | 0xff << 21 | 0xff << 42,
         };
-        let own = honest.row(attack.circuit.tables(), Table::Tuple, row as usize)[tuple::COUNT].as_u64();
+        let own = honest.row(attack.judge.circuit.tables(), Table::Tuple, row as usize)[tuple::COUNT].as_u64();
         for choice in [0, own + 1, 1 << 21, 0xff << 42, 1 << 32] {
             if (own ^ choice) & used != 0 {
                 tried += 1;
                 let chosen = [(row, Goldilocks::new(choice))].into();
-                let columns = attack.circuit.witness_with(&attack.free, &chosen).unwrap();
-                assert!(!columns.faults(&attack.circuit).is_empty(), "row {row}: {choice}");
+                let columns = attack.judge.circuit.witness_with(&attack.free, &chosen).unwrap();
+                assert!(!columns.faults_beside(&attack.judge.circuit, &honest).is_empty(), "row {row}: {choice}");
             }
         }
     }
@@ -501,10 +499,10 @@ fn no_other_choice_holds() {
 #[test]
 fn carries_do_not_wrap() {
     let attack = &*UNITS;
-    let rows: Vec<u32> = attack.circuit.choices().collect();
-    let honest = attack.circuit.witness(&attack.free).unwrap();
+    let rows: Vec<u32> = attack.judge.circuit.choices().collect();
+    let honest = attack.judge.circuit.witness(&attack.free).unwrap();
     let [first, second, third] =
-        [13, 14, 15].map(|i| honest.row(attack.circuit.tables(), Table::Tuple, rows[i] as usize)[tuple::COUNT]);
+        [13, 14, 15].map(|i| honest.row(attack.judge.circuit.tables(), Table::Tuple, rows[i] as usize)[tuple::COUNT]);
     let mut free = attack.free.clone();
     let own = at::slot(0);
     free[own + at::WORDS] += ONE;
@@ -518,7 +516,7 @@ fn carries_do_not_wrap() {
     leaves[0][1] = chain(b"ETHS", &elements);
     Attack::trees(&mut free, [&leaves[0], &leaves[1]]);
     let chosen = [(rows[13], first + changes[0]), (rows[14], second + changes[1]), (rows[15], third + changes[2])];
-    let faults = attack.circuit.witness_with(&free, &chosen.into()).unwrap().faults(&attack.circuit);
+    let faults = attack.judge.circuit.witness_with(&free, &chosen.into()).unwrap().faults(&attack.judge.circuit);
     assert!((1..=3).contains(&faults.len()), "{faults:?}");
     assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. })), "{faults:?}");
 }
@@ -528,7 +526,7 @@ fn carries_do_not_wrap() {
 #[test]
 fn bytes_have_eight_bits() {
     let attack = &*ATTACK;
-    let rows: Vec<u32> = attack.circuit.choices().collect();
+    let rows: Vec<u32> = attack.judge.circuit.choices().collect();
     let own = at::slot(0);
     // The least significant word of the slot comes first in the twelve rows after the tag. Its bytes are those of the
     // last half.
@@ -546,7 +544,7 @@ fn bytes_have_eight_bits() {
     Attack::trees(&mut free, [&leaves[0], &leaves[1]]);
     let packed = (bytes[0] + 256) | ((bytes[1] - 1) << 21) | (bytes[2] << 42);
     let chosen = [(rows[1], Goldilocks::new(packed))].into();
-    let faults = attack.circuit.witness_with(&free, &chosen).unwrap().faults(&attack.circuit);
+    let faults = attack.judge.circuit.witness_with(&free, &chosen).unwrap().faults(&attack.judge.circuit);
     // The sum over the bytes also differs, because a row of bits sums eight bits of each byte.
     assert!((1..=2).contains(&faults.len()), "{faults:?}");
 }
@@ -563,7 +561,7 @@ fn units_are_below_2_to_the_63() {
         free[own + at::VALUE..][..4].copy_from_slice(&value.0);
         let [_, rows] = attack.leaves(&free, 3);
         Attack::trees(&mut free, [&claims, &rows]);
-        let faults = attack.circuit.witness(&free).unwrap().faults(&attack.circuit);
+        let faults = attack.judge.faults(&free);
         assert!((1..=2).contains(&faults.len()), "{faults:?}");
         assert!(faults.iter().all(|fault| matches!(fault, Fault::Constraint { table: Table::Bits, .. })), "{faults:?}");
     }
@@ -574,9 +572,9 @@ fn units_are_below_2_to_the_63() {
 #[test]
 fn words_are_left_to_the_proof_about_the_state() {
     let attack = &*UNITS;
-    let rows: Vec<u32> = attack.circuit.choices().collect();
-    let honest = attack.circuit.witness(&attack.free).unwrap();
-    let carry = |i: usize| honest.row(attack.circuit.tables(), Table::Tuple, rows[i] as usize)[tuple::COUNT];
+    let rows: Vec<u32> = attack.judge.circuit.choices().collect();
+    let honest = attack.judge.circuit.witness(&attack.free).unwrap();
+    let carry = |i: usize| honest.row(attack.judge.circuit.tables(), Table::Tuple, rows[i] as usize)[tuple::COUNT];
     let place = (0..3).find(|i| carry(16 * i + 13) != ZERO).unwrap();
     let mut free = attack.free.clone();
     let words = at::slot(place) + at::WORDS;
@@ -586,14 +584,14 @@ fn words_are_left_to_the_proof_about_the_state() {
     Attack::trees(&mut free, [&leaves[0], &leaves[1]]);
     assert!(!attack.holds(&free));
     let chosen = [(rows[16 * place + 13], carry(16 * place + 13) - ONE)].into();
-    assert!(attack.circuit.witness_with(&free, &chosen).unwrap().faults(&attack.circuit).is_empty());
+    assert!(attack.judge.circuit.witness_with(&free, &chosen).unwrap().faults(&attack.judge.circuit).is_empty());
 }
 
 #[test]
 fn free_data_of_another_length_is_filled() {
     let attack = &*ATTACK;
-    assert!(fill(&attack.circuit, &attack.free).faults(&attack.circuit).is_empty());
-    assert!(!fill(&attack.circuit, &attack.free[..40]).faults(&attack.circuit).is_empty());
+    assert!(fill(&attack.judge.circuit, &attack.free).faults(&attack.judge.circuit).is_empty());
+    assert!(!fill(&attack.judge.circuit, &attack.free[..40]).faults(&attack.judge.circuit).is_empty());
 }
 
 #[test]

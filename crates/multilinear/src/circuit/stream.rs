@@ -63,17 +63,8 @@ impl<K: Extension> Builder<K> {
     /// # Panics
     /// If there are no blocks, and for a second stream.
     pub fn stream(&mut self, blocks: usize) -> Stream {
-        assert!(blocks > 0 && self.rows.stream.bytes == 0, "one stream of {blocks} blocks");
+        self.stream_bytes(blocks);
         let word = |row: u32, port: u8| Word(Wire { table: Table::Bytes, port, row });
-        for _ in 0..(blocks * BLOCK_BYTES).div_ceil(bytes::ROW) + 1 {
-            self.rows.stream.bytes += 1;
-            self.done(Table::Bytes, 0);
-        }
-        let last = self.rows.stream.bytes as u32 - 1;
-        self.no_limbs(word(last, 0), 0..WORD);
-        if blocks % 2 == 1 {
-            self.no_limbs(word(last - 1, 2), 2..WORD);
-        }
         let lists: Vec<Vec<(usize, Word)>> = (0..blocks)
             .map(|block| {
                 let first = (block / 2 * PAIR_ROWS) as u32;
@@ -86,6 +77,24 @@ impl<K: Extension> Builder<K> {
             .collect();
         let (digests, goes_on) = self.keccak_stream(&lists);
         Stream { digests, goes_on }
+    }
+
+    /// The bytes of a [`Self::stream`] without their digests, for tests of what reads them.
+    ///
+    /// # Panics
+    /// As [`Self::stream`].
+    pub fn stream_bytes(&mut self, blocks: usize) {
+        assert!(blocks > 0 && self.rows.stream.bytes == 0, "one stream of {blocks} blocks");
+        for _ in 0..(blocks * BLOCK_BYTES).div_ceil(bytes::ROW) + 1 {
+            self.rows.stream.bytes += 1;
+            self.done(Table::Bytes, 0);
+        }
+        let word = |row: u32, port: u8| Word(Wire { table: Table::Bytes, port, row });
+        let last = self.rows.stream.bytes as u32 - 1;
+        self.no_limbs(word(last, 0), 0..WORD);
+        if blocks % 2 == 1 {
+            self.no_limbs(word(last - 1, 2), 2..WORD);
+        }
     }
 
     /// The byte at an address of the stream.

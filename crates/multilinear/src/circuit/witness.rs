@@ -1,6 +1,7 @@
 //! Filling the committed columns of a circuit, and checking them row by row.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -135,7 +136,7 @@ impl<K: Extension> Circuit<K> {
     pub fn count_offers(&self, witness: &mut Witness) {
         let width = self.tables.columns(Table::Tuple);
         let rows = &mut witness.columns[Table::Tuple as usize];
-        let mut uses: HashMap<[Goldilocks; TUPLE], Goldilocks> = HashMap::new();
+        let mut uses: TupleMap<[Goldilocks; TUPLE]> = HashMap::default();
         let offers = |tuple: &Tuple| tuple.count == Count::Uses;
         let spaces: HashSet<Goldilocks> =
             self.rows.tuples.iter().filter(|tuple| offers(tuple)).map(|tuple| tuple.space).collect();
@@ -181,40 +182,114 @@ impl Witness {
 
     /// Checks the constraints of each row and the bus, exactly and one by one; a proof shows them all at once.
     pub fn check<K: Extension>(&self, circuit: &Circuit<K>) -> Result<(), Fault> {
-        self.faults(circuit).into_iter().next().map_or(Ok(()), Err)
+        Judge { circuit, witness: self, sound: None }.first()
+    }
+    /// [`Self::check`] of a witness that has most rows in common with `sound`, which has no faults: only the rows that
+    /// differ are evaluated. For many attacks on one circuit.
+    pub fn check_beside<K: Extension>(&self, circuit: &Circuit<K>, sound: &Self) -> Result<(), Fault> {
+        Judge { circuit, witness: self, sound: Some(sound) }.first()
     }
     /// All faults, row by row, then tuple by tuple.
     pub fn faults<K: Extension>(&self, circuit: &Circuit<K>) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        let mut bus: HashMap<[u64; TUPLE], Goldilocks> = HashMap::new();
-        let (mut values, mut ports) = (Vec::new(), Vec::new());
+        Judge { circuit, witness: self, sound: None }.all()
+    }
+    /// [`Self::faults`] in the way of [`Self::check_beside`].
+    pub fn faults_beside<K: Extension>(&self, circuit: &Circuit<K>, sound: &Self) -> Vec<Fault> {
+        Judge { circuit, witness: self, sound: Some(sound) }.all()
+    }
+}
+
+/// The search for faults in a witness, among the rows that differ from one without faults if there is one.
+struct Judge<'a, K> {
+    circuit: &'a Circuit<K>,
+    witness: &'a Witness,
+    sound: Option<&'a Witness>,
+}
+
+impl<K: Extension> Judge<'_, K> {
+    fn all(&self) -> Vec<Fault> {
+        let mut faults = self.constraints();
+        faults.extend(self.tuples());
+        faults
+    }
+    fn first(&self) -> Result<(), Fault> {
+        let constraint = self.constraints().into_iter().next();
+        constraint.or_else(|| self.tuples().into_iter().next()).map_or(Ok(()), Err)
+    }
+    /// Calls `f` with the rows to evaluate: table, number, the row, and the row of the witness without faults.
+    fn rows<'r>(&'r self, mut f: impl FnMut(Table, usize, &Row<'_, Goldilocks>, Option<&Row<'_, Goldilocks>>)) {
+        let circuit = self.circuit;
         for table in Table::ALL {
             let Some(shape) = circuit.layout.shape(table) else { continue };
-            let places = circuit.layout.starts(table);
+            let (width, places) = (circuit.tables.columns(table), circuit.layout.starts(table));
             for i in 0..shape.rows() {
-                let columns = self.row(&circuit.tables, table, i);
-                let number = Goldilocks::new(i as u64);
-                let row = Row { columns, fixed: circuit.fixed(table, i), number, places: &places };
-                values.clear();
-                circuit.tables.equations(table, &mut Ground, &row, &mut values);
-                let wrong = values.iter().enumerate().filter(|(_, x)| **x != Goldilocks::ZERO);
-                faults.extend(wrong.map(|(constraint, _)| Fault::Constraint { table, row: i, constraint }));
+                let columns = |witness: &'r Witness| &witness.columns[table as usize][i * width..(i + 1) * width];
+                let (own, before) = (columns(self.witness), self.sound.map(columns));
+                if before == Some(own) {
+                    continue;
+                }
+                let row = |columns| Row {
+                    columns,
+                    fixed: circuit.fixed(table, i),
+                    number: Goldilocks::new(i as u64),
+                    places: &places,
+                };
+                f(table, i, &row(own), before.map(row).as_ref());
+            }
+        }
+    }
+    fn constraints(&self) -> Vec<Fault> {
+        let (mut faults, mut values) = (Vec::new(), Vec::new());
+        self.rows(|table, i, row, _| {
+            values.clear();
+            self.circuit.tables.equations(table, &mut Ground, row, &mut values);
+            let wrong = values.iter().enumerate().filter(|(_, x)| **x != Goldilocks::ZERO);
+            faults.extend(wrong.map(|(constraint, _)| Fault::Constraint { table, row: i, constraint }));
+        });
+        faults
+    }
+    fn tuples(&self) -> Vec<Fault> {
+        let (mut bus, mut ports) = (TupleMap::<[u64; TUPLE]>::default(), Vec::new());
+        self.rows(|table, _, row, before| {
+            // The sums of the witness without faults are 0, so what its row added is taken away.
+            for (row, sign) in [(Some(row), Goldilocks::ONE), (before, -Goldilocks::ONE)] {
+                let Some(row) = row else { continue };
                 ports.clear();
-                circuit.tables.ports(table, &mut Ground, &row, &mut ports);
+                self.circuit.tables.ports(table, &mut Ground, row, &mut ports);
                 for Port { multiplicity, tuple, .. } in &ports {
                     if *multiplicity != Goldilocks::ZERO {
-                        *bus.entry(tuple.map(|x| x.as_u64())).or_default() += *multiplicity;
+                        *bus.entry(tuple.map(|x| x.as_u64())).or_default() += sign * *multiplicity;
                     }
                 }
             }
-        }
+        });
         let public = |tuple: &[u64; TUPLE]| tuple[0] == evergrove_verifier::tables::PUBLIC.as_u64();
         let mut wrong: Vec<_> =
             bus.into_iter().filter(|(tuple, count)| !public(tuple) && *count != Goldilocks::ZERO).collect();
         wrong.sort_unstable();
-        faults
-            .extend(wrong.into_iter().map(|(tuple, count)| Fault::Tuple { tuple: tuple.map(Goldilocks::new), count }));
-        faults
+        wrong.into_iter().map(|(tuple, count)| Fault::Tuple { tuple: tuple.map(Goldilocks::new), count }).collect()
+    }
+}
+
+/// A number for each tuple.
+type TupleMap<T> = HashMap<T, Goldilocks, BuildHasherDefault<TupleHasher>>;
+
+/// A hash of tuples for tables in memory, of which nobody chooses the content: a product for each word.
+#[derive(Clone, Copy, Debug, Default)]
+struct TupleHasher(u64);
+
+impl Hasher for TupleHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks();
+        words.iter().for_each(|&word| self.write_u64(u64::from_le_bytes(word)));
+        rest.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+    fn write_u64(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product ^ (product >> 64)) as u64;
+    }
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

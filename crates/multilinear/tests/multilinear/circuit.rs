@@ -149,7 +149,10 @@ fn a_tree_of_wires_has_no_other_nodes() {
             let columns = witness.row_mut(circuit.tables(), Table::Tuple, row);
             if columns[tuple::COUNT] != count {
                 columns[tuple::COUNT] = count;
-                assert!(!witness.faults(&circuit).is_empty(), "{row} {count:?}");
+                let faults = witness.faults(&circuit);
+                assert!(!faults.is_empty(), "{row} {count:?}");
+                assert_eq!(witness.faults_beside(&circuit, &right), faults);
+                assert_eq!(witness.check_beside(&circuit, &right).unwrap_err(), faults[0]);
             }
         }
     }

@@ -1,0 +1,381 @@
+//! The slots of nodes alone, on bytes of every form: a slot accepts exactly the messages that the native decoder reads,
+//! and offers what it reads.
+//!
+//! The circuits have no Keccak: one hash belongs to every message. So a case takes a millisecond, and a million of them
+//! are feasible.
+
+use evergrove_ethereum::{Keys, Nodes, Trie, TrieError};
+use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
+use evergrove_primitives::field::Quadratic;
+use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
+use evergrove_verifier::ethereum::rlp::{self, Item, Reader};
+use evergrove_verifier::tables::{Tables, bits, query};
+use rayon::prelude::*;
+
+use super::super::gadgets::{LANES, ZERO};
+use super::super::{modes, witness};
+use super::*;
+use crate::circuit::free;
+
+/// Blocks of the stream: the longest branch takes four.
+const BLOCKS: usize = 5;
+/// Free elements of a slot's edge and message.
+const EDGE: usize = 10;
+const MESSAGE: usize = 2 + 8;
+
+/// A slot whose node is below a root, and bits with which the prover demands contents.
+struct Slot {
+    circuit: Circuit<Quadratic>,
+    /// Columns of a true node.
+    sound: Witness,
+    branch: bool,
+}
+
+/// What a slot offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    /// Codes and hashes of the children.
+    Branch(Vec<(u64, Option<[u8; 32]>)>),
+    /// The nibbles of the path, the address behind it, and the hash below an extension.
+    Path(Vec<u8>, usize, Option<[u8; 32]>),
+}
+
+fn circuit(branch: bool) -> Circuit<Quadratic> {
+    let modes = modes();
+    let tables =
+        Tables::new(query::Parameters { bits: 6, variables: 3 }, bits::Parameters::new(modes.widths, modes.zeros));
+    let mut b = Builder::new(tables);
+    let mut g = Gadgets::new(&mut b);
+    g.b.stream_bytes(BLOCKS);
+    let hash = free(g.b);
+    let (zero, one, yes) = (g.zero, g.one, g.yes);
+    for blocks in 1..=BLOCKS {
+        let end = g.constant(blocks as u64);
+        g.offer_message(zero, end, hash);
+    }
+    let minus = g.b.constant(-ONE);
+    let lanes = g.packed([zero; LANES]);
+    g.offer_root(zero, Place { depth: minus, trie: zero, root: zero, lanes }, zero, hash);
+    if branch {
+        g.branch(1);
+        let child = g.spaces.child;
+        let compared = g.b.bit();
+        for nibble in 0..16 {
+            let (level, said, is_hash) = (g.constant(nibble), g.b.any(), g.b.bit());
+            g.b.look_up(child, one, level, Element::from(said).into(), compared);
+            for (half, word) in free(g.b).into_iter().enumerate() {
+                let hash = g.spaces.hash[half];
+                g.b.look_up(hash, one, level, word, is_hash);
+            }
+        }
+        return b.finish();
+    }
+    g.path(1);
+    let [is_leaf, is_extension] = [(); 2].map(|()| g.b.bit());
+    let (depth, last, behind) = (g.b.any(), g.b.any(), g.b.any());
+    let lanes = [(); LANES].map(|()| g.b.any());
+    let packed = g.packed(lanes);
+    // A leaf: its key, and the address of its value.
+    let ends = [packed[0], packed[1], g.with_depth(packed[2], depth)];
+    for ((offers, level), lanes) in g.spaces.leaf.into_iter().zip([zero, behind, zero]).zip(ends) {
+        g.b.look_up(offers, one, level, lanes.into(), is_leaf);
+    }
+    // An extension: the end of its path, the hash of the branch below, and where its path ends.
+    let places = g.spaces.place;
+    g.look_up_place(places, one, Place { depth: last, trie: zero, root: zero, lanes: packed }, is_extension);
+    let (child, ends, below) = (g.spaces.child, g.spaces.ends, g.constant(code::BRANCH));
+    g.b.look_up(child, one, zero, Element::from(below).into(), is_extension);
+    g.b.look_up(ends, one, depth, Element::from(behind).into(), is_extension);
+    for (half, word) in free(g.b).into_iter().enumerate() {
+        let hash = g.spaces.hash[half];
+        g.b.look_up(hash, one, zero, word, is_extension);
+    }
+    let _ = yes;
+    b.finish()
+}
+
+impl Slot {
+    fn new(branch: bool) -> Self {
+        let circuit = circuit(branch);
+        let node =
+            if branch { branch_of(|i| if i < 2 { hash(i) } else { vec![0x80] }) } else { leaf(&[5; 64], b"value") };
+        let stream = witness::padded(&node);
+        let content = content(&stream).unwrap();
+        let sound = circuit.witness(&data(branch, &stream, true, Some(&content))).unwrap();
+        assert_eq!(sound.faults(&circuit), []);
+        Self { circuit, sound, branch }
+    }
+    /// True if the slot accepts these blocks, as a leaf or not, and offers this content.
+    fn accepts(&self, stream: &[u8], leaf: bool, content: Option<&Content>) -> bool {
+        let free = data(self.branch, stream, leaf, content);
+        self.circuit.witness(&free).unwrap().check_beside(&self.circuit, &self.sound).is_ok()
+    }
+    /// Demands that the slot agrees with the native decoder on these blocks. Returns whether it accepts them.
+    fn agrees(&self, stream: &[u8], what: &dyn Fn() -> String) -> bool {
+        let content = content(stream);
+        match &content {
+            Some(content @ Content::Branch(_)) if self.branch => {
+                assert!(self.accepts(stream, false, Some(content)), "{}: {content:?}", what());
+                true
+            }
+            Some(content @ Content::Path(_, _, child)) if !self.branch => {
+                assert!(self.accepts(stream, child.is_none(), Some(content)), "{}: {content:?}", what());
+                assert!(!self.accepts(stream, child.is_some(), None), "{}: a leaf and an extension", what());
+                true
+            }
+            _ => {
+                // A slot for branches has no bit for leaves.
+                for leaf in [false, true].into_iter().take(if self.branch { 1 } else { 2 }) {
+                    assert!(!self.accepts(stream, leaf, None), "{}: {content:?} {leaf}", what());
+                }
+                false
+            }
+        }
+    }
+}
+
+/// Free data: the blocks, the hash of every message, the slot, and its content if it is compared.
+fn data(branch: bool, stream: &[u8], leaf: bool, content: Option<&Content>) -> Vec<Goldilocks> {
+    let mut bytes = stream.to_vec();
+    bytes.resize((BLOCKS * RATE_BYTES).next_multiple_of(16) + 16, 0);
+    let mut free: Vec<Goldilocks> = witness::halves(&bytes).collect();
+    let hash = [Goldilocks::new(9); 8];
+    free.extend(hash);
+    free.push(ONE);
+    if !branch {
+        free.extend([number(leaf), ZERO]);
+    }
+    // The edge: below root 0, whose place is before the first nibble.
+    let mut edge = [ZERO; EDGE];
+    edge[2] = -ONE;
+    free.extend(edge);
+    if branch {
+        free.push(ZERO);
+    }
+    let mut message = [ZERO; MESSAGE];
+    message[1] = Goldilocks::new((stream.len() / RATE_BYTES) as u64);
+    message[2..].copy_from_slice(&hash);
+    free.extend(message);
+    match content {
+        Some(Content::Branch(children)) => {
+            free.push(ONE);
+            for (code, hash) in children {
+                free.extend([Goldilocks::new(*code), number(hash.is_some())]);
+                free.extend(witness::halves(&hash.unwrap_or_default()));
+            }
+        }
+        Some(Content::Path(nibbles, behind, child)) => {
+            let depth = Goldilocks::new(nibbles.len() as u64);
+            free.extend([number(child.is_none()), number(child.is_some())]);
+            free.extend([depth, depth - ONE, Goldilocks::new(*behind as u64)]);
+            free.extend(witness::lanes(&nibbles[..nibbles.len().min(NIBBLES as usize)]));
+            free.extend(witness::halves(&child.unwrap_or_default()));
+        }
+        None => free.resize(free.len() + if branch { 1 + 16 * 10 } else { 2 + 3 + LANES + 8 }, ZERO),
+    }
+    free
+}
+
+/// What whole blocks contain, if they are a padded node. Three things are left to other slots: embedded nodes; that a
+/// value of one byte below 0x80 has no header; and that a path has at most 64 nibbles: a slot reads 65, and the key of
+/// no claim ends there.
+fn content(stream: &[u8]) -> Option<Content> {
+    let mut outer = Reader::new(stream);
+    let mut items = outer.list().ok()?;
+    let node = &stream[..stream.len() - outer.len()];
+    if witness::padded(node) != stream {
+        return None;
+    }
+    let at = |rest: &[u8]| node.len() - rest.len();
+    let content = shallow(&mut items, &at);
+    let key = keccak_256(node);
+    let trie = Trie::new(&key, Keys::Hashed, Nodes::new([node.to_vec()]).unwrap().into());
+    let natively = !matches!(trie.get(&[0; 32]), Err(TrieError::Node { .. }));
+    let loose = match &content {
+        Some(Content::Branch(children)) => children.iter().any(|(code, _)| code % 4 == code::EMBEDDED),
+        Some(Content::Path(nibbles, behind, child)) => {
+            nibbles.len() == 65 || child.is_none() && node[*behind] == 0x81 && node[behind + 1] < 0x80
+        }
+        None => false,
+    };
+    assert!(content.is_some() || !natively, "{node:02x?}");
+    assert!(content.is_none() || natively || loose, "{node:02x?}");
+    content
+}
+
+fn shallow(items: &mut Reader<'_>, at: &dyn Fn(&[u8]) -> usize) -> Option<Content> {
+    let (mut rest, mut count) = (*items, 0);
+    while !rest.is_empty() {
+        let begin = rest.rest();
+        // The header of a value of one byte is not read here.
+        if count == 1 && begin[0] == 0x81 && begin.len() == 2 {
+            count = 2;
+            break;
+        }
+        rest.item().ok()?;
+        count += 1;
+    }
+    let hash = |bytes: &[u8]| -> Option<[u8; 32]> { bytes.try_into().ok() };
+    if count == 17 {
+        let mut children = Vec::new();
+        for _ in 0..16 {
+            let begin = items.rest();
+            children.push(match items.item().ok()? {
+                Item::String([]) => (code::EMPTY, None),
+                Item::String(bytes) => (code::HASH, Some(hash(bytes)?)),
+                Item::List(nested) if (1..31).contains(&nested.len()) => (code::EMBEDDED + 4 * at(begin) as u64, None),
+                Item::List(_) => return None,
+            });
+        }
+        let there = children.iter().filter(|(code, _)| *code != code::EMPTY).count();
+        let empty = matches!(items.item().ok()?, Item::String([]));
+        return (there > 1 && empty).then_some(Content::Branch(children));
+    }
+    if count != 2 {
+        return None;
+    }
+    let path = items.string(1, 33).ok()?;
+    let (flags, low) = (path[0] >> 4, path[0] & 15);
+    let mut nibbles: Vec<u8> = path.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
+    nibbles.drain(..if flags % 2 == 1 { 1 } else { 2 });
+    if flags > 3 || flags % 2 == 0 && low != 0 {
+        return None;
+    }
+    let behind = at(items.rest());
+    if flags < 2 {
+        let Item::String(child) = items.item().ok()? else { return None };
+        let child = hash(child)?;
+        return (!nibbles.is_empty()).then_some(Content::Path(nibbles, behind, Some(child)));
+    }
+    let value = items.rest();
+    let single = value[0] == 0x81 && value.len() == 2;
+    let full = single || matches!(items.item().ok()?, Item::String(value) if !value.is_empty());
+    full.then_some(Content::Path(nibbles, behind, None))
+}
+
+fn hash(i: usize) -> Vec<u8> {
+    [&[0xa0][..], &[i as u8 * 7; 32]].concat()
+}
+
+fn branch_of(child: impl FnMut(usize) -> Vec<u8>) -> Vec<u8> {
+    let children: Vec<Vec<u8>> = (0..16).map(child).collect();
+    rlp::list(&[children.concat(), vec![0x80]].concat())
+}
+
+/// A node with a path of these nibbles, and what is behind it.
+fn path_of(nibbles: &[u8], flags: u8, behind: &[u8]) -> Vec<u8> {
+    let mut own = if nibbles.len() % 2 == 1 { vec![flags + 1] } else { vec![flags, 0] };
+    own.extend(nibbles);
+    let bytes: Vec<u8> = own.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    let mut items = Vec::new();
+    rlp::write_string(&mut items, &bytes);
+    items.extend(behind);
+    rlp::list(&items)
+}
+
+fn leaf(nibbles: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut item = Vec::new();
+    rlp::write_string(&mut item, value);
+    path_of(nibbles, 2, &item)
+}
+
+type Next<'a> = &'a mut dyn FnMut(u64) -> u64;
+
+/// A node of a random form.
+fn node(branch: bool, next: Next<'_>) -> Vec<u8> {
+    if branch {
+        let most = next(17);
+        return branch_of(|i| match next(16) {
+            0 => leaf(&vec![next(16) as u8; next(20) as usize], &vec![next(256) as u8; 1 + next(12) as usize]),
+            x if x < most => hash(i),
+            _ => vec![0x80],
+        });
+    }
+    let length = [0, 1, 2, 3, 30, 31, 61, 62, 63, 64, 65, 66][next(12) as usize];
+    let nibbles: Vec<u8> = (0..length).map(|_| next(16) as u8).collect();
+    if next(3) == 0 {
+        return path_of(&nibbles, 0, &hash(next(16) as usize));
+    }
+    let length = [1, 1, 1, 2, 31, 33, 54, 55, 56, 57, 70, 110, 255, 256, 257, 500][next(16) as usize];
+    let mut value: Vec<u8> = (0..length).map(|_| next(256) as u8).collect();
+    value[0] = [0, 1, 0x7f, 0x80, 0xff, value[0]][next(6) as usize];
+    leaf(&nibbles, &value)
+}
+
+/// Changes bytes: those of headers more often than others.
+fn change(bytes: &mut Vec<u8>, branch: bool, next: Next<'_>) {
+    // Where items of the node begin, with some luck.
+    let mut headers: Vec<usize> = (0..4).collect();
+    headers.extend((0..17).map(|i| 2 + if branch { next(33 * (i + 1)) as usize } else { 33 + i as usize % 4 }));
+    headers.extend((0..bytes.len()).filter(|&i| [0x80, 0x81, 0xa0, 0xb8, 0xb9].contains(&bytes[i])));
+    for _ in 0..1 + next(3) {
+        let any = next(bytes.len() as u64) as usize;
+        let at = if next(4) > 0 { headers[next(headers.len() as u64) as usize].min(bytes.len() - 1) } else { any };
+        match next(9) {
+            0 => bytes[at] = bytes[at].wrapping_add(1),
+            1 => bytes[at] = bytes[at].wrapping_sub(1),
+            2 => bytes[at] ^= 1 << next(8),
+            3 => {
+                let edges = [0, 1, 0x7f, 0x80, 0x81, 0x9f, 0xa0, 0xa1, 0xb7, 0xb8, 0xb9, 0xba, 0xc0, 0xc1, 0xde, 0xdf];
+                bytes[at] = [&edges[..], &[0xf7, 0xf8, 0xf9, 0xfa]].concat()[next(20) as usize];
+            }
+            4 if bytes.len() > 1 => {
+                bytes.remove(at);
+            }
+            5 => bytes.insert(at, next(256) as u8),
+            // A change that the length of the list follows.
+            6 | 7 if bytes[0] < 0xf7 && bytes[0] > 0xc0 => {
+                if next(2) == 0 {
+                    bytes.insert(at.max(1), [0x80, 0, 0x81, 0xc0][next(4) as usize]);
+                    bytes[0] += 1;
+                } else if bytes.len() > 2 {
+                    bytes.remove(at.max(1));
+                    bytes[0] -= 1;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Nodes of every form with changes in one to three places, and blocks with changes behind the node.
+fn mutated(cases: u64) {
+    let slots = [Slot::new(false), Slot::new(true)];
+    let outcomes = (0..cases).into_par_iter().map(|case| {
+        let mut seed = case.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        let branch = next(2) == 1;
+        let mut bytes = node(branch, &mut next);
+        let kind = next(8);
+        if kind > 0 {
+            change(&mut bytes, branch, &mut next);
+        }
+        let mut stream = witness::padded(&bytes);
+        if kind == 1 {
+            let at = bytes.len() - 1 + next((stream.len() - bytes.len() + 1) as u64) as usize;
+            stream[at] ^= [1, 0x80, 0x81, 1 << next(8)][next(4) as usize];
+        }
+        if stream.len() > BLOCKS * RATE_BYTES {
+            return [0, 0];
+        }
+        let accepted = slots[usize::from(branch)].agrees(&stream, &|| format!("case {case}: {bytes:02x?}"));
+        [u64::from(accepted), u64::from(!accepted)]
+    });
+    let [accepted, refused] = outcomes.reduce(|| [0, 0], |a, b| [a[0] + b[0], a[1] + b[1]]);
+    println!("{accepted} accepted and {refused} refused of {cases}");
+    assert!(accepted > cases / 10 && refused > cases / 4, "{accepted} accepted and {refused} refused of {cases}");
+}
+
+#[test]
+fn mutated_nodes_are_read_as_natively() {
+    mutated(2_000);
+}
+
+#[test]
+#[ignore = "slow: minutes"]
+fn many_mutated_nodes_are_read_as_natively() {
+    mutated(std::env::var("EVERGROVE_CASES").map_or(50_000, |n| n.parse().expect("EVERGROVE_CASES is a number")));
+}
