@@ -363,7 +363,6 @@ fn attacked(every: usize) -> (Attack, Vec<Claim>) {
 #[test]
 fn the_statement_counts() {
     let (attack, _) = attacked(3);
-    assert!(attack.holds(&attack.free));
     for at in 0..8 {
         attack.counts("a list", at);
     }

@@ -274,7 +274,7 @@ impl<K: Extension> Judge<'_, K> {
 /// A number for each tuple.
 type TupleMap<T> = HashMap<T, Goldilocks, BuildHasherDefault<TupleHasher>>;
 
-/// A hash of tuples for tables in memory, of which nobody chooses the content: a product for each word.
+/// A hash of tuples, a product for each word. Tuples that collide cost time only, as much as the circuit has rows.
 #[derive(Clone, Copy, Debug, Default)]
 struct TupleHasher(u64);
 

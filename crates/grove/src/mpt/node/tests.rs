@@ -1,7 +1,7 @@
-//! The slots of nodes alone, on bytes of every form: a slot accepts exactly the messages that the native decoder reads,
-//! and offers what it reads.
+//! The slots of nodes alone, on bytes of every form. With an honest prover's choices a slot accepts exactly the messages
+//! that the native decoder reads, and offers what it reads; with one other choice it accepts no other message.
 //!
-//! The circuits have no Keccak: one hash belongs to every message. So a case takes a millisecond, and a million of them
+//! The circuits have no Keccak: one hash belongs to every message. So a case takes milliseconds, and a million of them
 //! are feasible.
 
 use evergrove_ethereum::{Keys, Nodes, Trie, TrieError};
@@ -28,6 +28,8 @@ struct Slot {
     circuit: Circuit<Quadratic>,
     /// Columns of a true node.
     sound: Witness,
+    /// Rows with choices of the prover.
+    choices: Vec<u32>,
     branch: bool,
 }
 
@@ -48,7 +50,7 @@ fn circuit(branch: bool) -> Circuit<Quadratic> {
     let mut g = Gadgets::new(&mut b);
     g.b.stream_bytes(BLOCKS);
     let hash = free(g.b);
-    let (zero, one, yes) = (g.zero, g.one, g.yes);
+    let (zero, one) = (g.zero, g.one);
     for blocks in 1..=BLOCKS {
         let end = g.constant(blocks as u64);
         g.offer_message(zero, end, hash);
@@ -90,7 +92,6 @@ fn circuit(branch: bool) -> Circuit<Quadratic> {
         let hash = g.spaces.hash[half];
         g.b.look_up(hash, one, zero, word, is_extension);
     }
-    let _ = yes;
     b.finish()
 }
 
@@ -103,34 +104,64 @@ impl Slot {
         let content = content(&stream).unwrap();
         let sound = circuit.witness(&data(branch, &stream, true, Some(&content))).unwrap();
         assert_eq!(sound.faults(&circuit), []);
-        Self { circuit, sound, branch }
+        Self { choices: circuit.choices().collect(), circuit, sound, branch }
     }
-    /// True if the slot accepts these blocks, as a leaf or not, and offers this content.
-    fn accepts(&self, stream: &[u8], leaf: bool, content: Option<&Content>) -> bool {
+    /// True if the slot accepts these blocks, as a leaf or not, and offers this content. The prover may choose one row.
+    fn accepts(&self, stream: &[u8], leaf: bool, content: Option<&Content>, choice: Option<(u32, u64)>) -> bool {
         let free = data(self.branch, stream, leaf, content);
-        self.circuit.witness(&free).unwrap().check_beside(&self.circuit, &self.sound).is_ok()
+        let chosen = choice.map(|(row, value)| (row, Goldilocks::new(value))).into_iter().collect();
+        self.circuit.witness_with(&free, &chosen).unwrap().check_beside(&self.circuit, &self.sound).is_ok()
     }
     /// Demands that the slot agrees with the native decoder on these blocks. Returns whether it accepts them.
-    fn agrees(&self, stream: &[u8], what: &dyn Fn() -> String) -> bool {
+    fn agrees(&self, stream: &[u8], next: Next<'_>, what: &dyn Fn() -> String) -> bool {
         let content = content(stream);
-        match &content {
-            Some(content @ Content::Branch(_)) if self.branch => {
-                assert!(self.accepts(stream, false, Some(content)), "{}: {content:?}", what());
-                true
-            }
-            Some(content @ Content::Path(_, _, child)) if !self.branch => {
-                assert!(self.accepts(stream, child.is_none(), Some(content)), "{}: {content:?}", what());
-                assert!(!self.accepts(stream, child.is_some(), None), "{}: a leaf and an extension", what());
-                true
-            }
+        // A slot for branches has no bit for leaves.
+        let leaf = match &content {
+            Some(Content::Path(_, _, child)) if !self.branch => child.is_none(),
+            Some(Content::Branch(_)) if self.branch => false,
             _ => {
-                // A slot for branches has no bit for leaves.
                 for leaf in [false, true].into_iter().take(if self.branch { 1 } else { 2 }) {
-                    assert!(!self.accepts(stream, leaf, None), "{}: {content:?} {leaf}", what());
+                    assert!(!self.accepts(stream, leaf, None, None), "{}: {content:?} {leaf}", what());
                 }
-                false
+                let row = self.choices[next(self.choices.len() as u64) as usize];
+                let (value, leaf) = ([0, 1, 2, 33, next(256)][next(5) as usize], !self.branch && next(2) == 1);
+                let lie = self.accepts(stream, leaf, None, Some((row, value)));
+                assert!(!lie, "{}: {content:?} {leaf}, {value} in row {row}", what());
+                return false;
             }
+        };
+        assert!(self.accepts(stream, leaf, content.as_ref(), None), "{}: {content:?}", what());
+        // The same without a comparison, which every refusal rests on; and other contents, or the other kind of node.
+        let other = content.map(|content| content.changed(next));
+        match next(4) {
+            0 => assert!(self.accepts(stream, leaf, None, None), "{}: not compared", what()),
+            1 if !self.branch => assert!(!self.accepts(stream, !leaf, None, None), "{}: both kinds", what()),
+            _ => assert!(!self.accepts(stream, leaf, other.as_ref(), None), "{}: {other:?}", what()),
         }
+        true
+    }
+}
+
+impl Content {
+    /// The same with one change.
+    fn changed(mut self, next: Next<'_>) -> Self {
+        match &mut self {
+            Self::Branch(children) => match &mut children[next(16) as usize] {
+                (_, Some(hash)) if next(2) == 0 => hash[next(32) as usize] ^= 1 << next(8),
+                (code, _) => *code ^= 1 << next(12),
+            },
+            Self::Path(nibbles, behind, child) => match (next(4), child) {
+                (0, Some(hash)) => hash[next(32) as usize] ^= 1 << next(8),
+                (1, _) => *behind ^= 1 << next(8),
+                (2, _) if (1..=64).contains(&nibbles.len()) => {
+                    let at = next(nibbles.len() as u64) as usize;
+                    nibbles[at] ^= 1;
+                }
+                _ if nibbles.pop().is_none() => nibbles.push(1),
+                _ => {}
+            },
+        }
+        self
     }
 }
 
@@ -176,9 +207,9 @@ fn data(branch: bool, stream: &[u8], leaf: bool, content: Option<&Content>) -> V
     free
 }
 
-/// What whole blocks contain, if they are a padded node. Three things are left to other slots: embedded nodes; that a
-/// value of one byte below 0x80 has no header; and that a path has at most 64 nibbles: a slot reads 65, and the key of
-/// no claim ends there.
+/// What whole blocks contain, if they are a padded node. A slot does not demand three things: that
+/// embedded nodes are valid; that a value of one byte below 0x80 has no header; and that a path has at most 64 nibbles:
+/// at depth 0 it reads 65.
 fn content(stream: &[u8]) -> Option<Content> {
     let mut outer = Reader::new(stream);
     let mut items = outer.list().ok()?;
@@ -262,44 +293,97 @@ fn branch_of(child: impl FnMut(usize) -> Vec<u8>) -> Vec<u8> {
     rlp::list(&[children.concat(), vec![0x80]].concat())
 }
 
-/// A node with a path of these nibbles, and what is behind it.
-fn path_of(nibbles: &[u8], flags: u8, behind: &[u8]) -> Vec<u8> {
+/// The bytes of a path: with these flags, plus 1 for an odd number of nibbles.
+fn prefixed(nibbles: &[u8], flags: u8) -> Vec<u8> {
     let mut own = if nibbles.len() % 2 == 1 { vec![flags + 1] } else { vec![flags, 0] };
     own.extend(nibbles);
-    let bytes: Vec<u8> = own.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-    let mut items = Vec::new();
-    rlp::write_string(&mut items, &bytes);
-    items.extend(behind);
-    rlp::list(&items)
+    own.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
 fn leaf(nibbles: &[u8], value: &[u8]) -> Vec<u8> {
-    let mut item = Vec::new();
-    rlp::write_string(&mut item, value);
-    path_of(nibbles, 2, &item)
+    let mut items = Vec::new();
+    rlp::write_string(&mut items, &prefixed(nibbles, 2));
+    rlp::write_string(&mut items, value);
+    rlp::list(&items)
 }
 
 type Next<'a> = &'a mut dyn FnMut(u64) -> u64;
 
-/// A node of a random form.
-fn node(branch: bool, next: Next<'_>) -> Vec<u8> {
+/// A string, with a header that may be longer than needed if it is `odd`.
+fn string(bytes: &[u8], odd: bool, next: Next<'_>) -> Vec<u8> {
+    let mut item = Vec::new();
+    match next(if odd { 4 } else { 1 }) {
+        0 => rlp::write_string(&mut item, bytes),
+        form => {
+            header(&mut item, 0x80, form, bytes.len());
+            item.extend(bytes);
+        }
+    }
+    item
+}
+
+/// The header of a string (from 0x80) or a list (from 0xc0): in the first byte, in one more byte, or in two.
+fn header(out: &mut Vec<u8>, base: u8, form: u64, length: usize) {
+    match form {
+        1 if length < 56 => out.push(base + length as u8),
+        3 => out.extend([base + 57, (length >> 8) as u8, length as u8]),
+        _ => out.extend([base + 56, length as u8]),
+    }
+}
+
+/// An item that is rarely in its place.
+fn odd_item(next: Next<'_>) -> Vec<u8> {
+    let bytes = vec![next(256) as u8; [0, 1, 1, 30, 31, 32, 32, 33, 55, 56][next(10) as usize]];
+    if next(3) > 0 {
+        return string(&bytes, next(2) == 0, next);
+    }
+    let mut item = Vec::new();
+    header(&mut item, 0xc0, 1 + next(3), bytes.len());
+    [item, bytes].concat()
+}
+
+/// A node of a random form: an `odd` one has other items or headers, and a list as long as they are.
+fn node(branch: bool, odd: bool, next: Next<'_>) -> Vec<u8> {
+    let mut items: Vec<Vec<u8>> = Vec::new();
     if branch {
         let most = next(17);
-        return branch_of(|i| match next(16) {
+        items.extend((0..16).map(|i| match next(16) {
             0 => leaf(&vec![next(16) as u8; next(20) as usize], &vec![next(256) as u8; 1 + next(12) as usize]),
             x if x < most => hash(i),
             _ => vec![0x80],
-        });
+        }));
+        items.push(vec![0x80]);
+    } else {
+        let length = [0, 1, 2, 3, 30, 31, 61, 62, 63, 64, 65, 66][next(12) as usize];
+        let nibbles: Vec<u8> = (0..length).map(|_| next(16) as u8).collect();
+        let extension = next(3) == 0;
+        let flags = if extension { 0 } else { 2 } + if odd && next(8) == 0 { 4 } else { 0 };
+        items.push(string(&prefixed(&nibbles, flags), odd && next(4) == 0, next));
+        if extension {
+            items.push(hash(next(16) as usize));
+        } else {
+            let some = [1, 1, 2, 31, 33, 54, 55, 56, 57, 110, 255, 256, 257, 500, 1 + next(300), 1 + next(300)];
+            let mut value: Vec<u8> = (0..some[next(16) as usize]).map(|_| next(256) as u8).collect();
+            value[0] = [0, 1, 0x7f, 0x80, 0xff, value[0]][next(6) as usize];
+            items.push(string(&value, odd && next(2) == 0, next));
+        }
     }
-    let length = [0, 1, 2, 3, 30, 31, 61, 62, 63, 64, 65, 66][next(12) as usize];
-    let nibbles: Vec<u8> = (0..length).map(|_| next(16) as u8).collect();
-    if next(3) == 0 {
-        return path_of(&nibbles, 0, &hash(next(16) as usize));
+    if odd {
+        let at = next(items.len() as u64) as usize;
+        match next(8) {
+            0 => drop(items.remove(at)),
+            1 => items.insert(at, items[at].clone()),
+            2..5 => items[at] = odd_item(next),
+            _ => {}
+        }
     }
-    let length = [1, 1, 1, 2, 31, 33, 54, 55, 56, 57, 70, 110, 255, 256, 257, 500][next(16) as usize];
-    let mut value: Vec<u8> = (0..length).map(|_| next(256) as u8).collect();
-    value[0] = [0, 1, 0x7f, 0x80, 0xff, value[0]][next(6) as usize];
-    leaf(&nibbles, &value)
+    let content = items.concat();
+    if !odd || next(2) == 0 {
+        return rlp::list(&content);
+    }
+    let mut list = Vec::new();
+    header(&mut list, 0xc0, 1 + next(3), content.len());
+    [list, content].concat()
 }
 
 /// Changes bytes: those of headers more often than others.
@@ -311,7 +395,7 @@ fn change(bytes: &mut Vec<u8>, branch: bool, next: Next<'_>) {
     for _ in 0..1 + next(3) {
         let any = next(bytes.len() as u64) as usize;
         let at = if next(4) > 0 { headers[next(headers.len() as u64) as usize].min(bytes.len() - 1) } else { any };
-        match next(9) {
+        match next(6) {
             0 => bytes[at] = bytes[at].wrapping_add(1),
             1 => bytes[at] = bytes[at].wrapping_sub(1),
             2 => bytes[at] ^= 1 << next(8),
@@ -323,22 +407,12 @@ fn change(bytes: &mut Vec<u8>, branch: bool, next: Next<'_>) {
                 bytes.remove(at);
             }
             5 => bytes.insert(at, next(256) as u8),
-            // A change that the length of the list follows.
-            6 | 7 if bytes[0] < 0xf7 && bytes[0] > 0xc0 => {
-                if next(2) == 0 {
-                    bytes.insert(at.max(1), [0x80, 0, 0x81, 0xc0][next(4) as usize]);
-                    bytes[0] += 1;
-                } else if bytes.len() > 2 {
-                    bytes.remove(at.max(1));
-                    bytes[0] -= 1;
-                }
-            }
             _ => {}
         }
     }
 }
 
-/// Nodes of every form with changes in one to three places, and blocks with changes behind the node.
+/// Nodes of every form, changed in every way.
 fn mutated(cases: u64) {
     let slots = [Slot::new(false), Slot::new(true)];
     let outcomes = (0..cases).into_par_iter().map(|case| {
@@ -347,10 +421,10 @@ fn mutated(cases: u64) {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % below
         };
-        let branch = next(2) == 1;
-        let mut bytes = node(branch, &mut next);
-        let kind = next(8);
-        if kind > 0 {
+        // As it is; with changes behind the node; with other items or headers; with changes of bytes.
+        let (branch, kind) = (next(2) == 1, next(8));
+        let mut bytes = node(branch, (2..6).contains(&kind), &mut next);
+        if kind > 4 {
             change(&mut bytes, branch, &mut next);
         }
         let mut stream = witness::padded(&bytes);
@@ -361,7 +435,7 @@ fn mutated(cases: u64) {
         if stream.len() > BLOCKS * RATE_BYTES {
             return [0, 0];
         }
-        let accepted = slots[usize::from(branch)].agrees(&stream, &|| format!("case {case}: {bytes:02x?}"));
+        let accepted = slots[usize::from(branch)].agrees(&stream, &mut next, &|| format!("case {case}: {bytes:02x?}"));
         [u64::from(accepted), u64::from(!accepted)]
     });
     let [accepted, refused] = outcomes.reduce(|| [0, 0], |a, b| [a[0] + b[0], a[1] + b[1]]);
