@@ -4,12 +4,14 @@
 //! The circuits have no Keccak: one hash belongs to every message. So a case takes milliseconds, and a million of them
 //! are feasible.
 
+use std::collections::HashMap;
+
 use evergrove_ethereum::{Keys, Nodes, Trie, TrieError};
 use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
 use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
 use evergrove_verifier::ethereum::rlp::{self, Item, Reader};
-use evergrove_verifier::tables::{Tables, bits, query};
+use evergrove_verifier::tables::{Table, Tables, bits, query, tuple};
 use rayon::prelude::*;
 
 use super::super::gadgets::{LANES, ZERO};
@@ -32,6 +34,9 @@ struct Slot {
     choices: Vec<u32>,
     branch: bool,
 }
+
+/// What a prover chooses, by rows.
+type Choices = HashMap<u32, Goldilocks>;
 
 /// What a slot offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,37 +111,43 @@ impl Slot {
         assert_eq!(sound.faults(&circuit), []);
         Self { choices: circuit.choices().collect(), circuit, sound, branch }
     }
-    /// True if the slot accepts these blocks, as a leaf or not, and offers this content. The prover may choose one row.
-    fn accepts(&self, stream: &[u8], leaf: bool, content: Option<&Content>, choice: Option<(u32, u64)>) -> bool {
+    /// True if the slot accepts these blocks, as a leaf or not, and offers this content. The prover chooses some rows.
+    fn accepts(&self, stream: &[u8], leaf: bool, content: Option<&Content>, chosen: &Choices) -> bool {
         let free = data(self.branch, stream, leaf, content);
-        let chosen = choice.map(|(row, value)| (row, Goldilocks::new(value))).into_iter().collect();
-        self.circuit.witness_with(&free, &chosen).unwrap().check_beside(&self.circuit, &self.sound).is_ok()
+        self.circuit.witness_with(&free, chosen).unwrap().check_beside(&self.circuit, &self.sound).is_ok()
+    }
+    /// The choices of an honest prover, row by row.
+    fn honest(&self, stream: &[u8], leaf: bool) -> Vec<Goldilocks> {
+        let columns = self.circuit.witness(&data(self.branch, stream, leaf, None)).unwrap();
+        let choice = |&row: &u32| columns.row(self.circuit.tables(), Table::Tuple, row as usize)[tuple::COUNT];
+        self.choices.iter().map(choice).collect()
     }
     /// Demands that the slot agrees with the native decoder on these blocks. Returns whether it accepts them.
     fn agrees(&self, stream: &[u8], next: Next<'_>, what: &dyn Fn() -> String) -> bool {
         let content = content(stream);
-        // A slot for branches has no bit for leaves.
         let leaf = match &content {
             Some(Content::Path(_, _, child)) if !self.branch => child.is_none(),
             Some(Content::Branch(_)) if self.branch => false,
             _ => {
-                for leaf in [false, true].into_iter().take(if self.branch { 1 } else { 2 }) {
-                    assert!(!self.accepts(stream, leaf, None, None), "{}: {content:?} {leaf}", what());
+                // A slot for branches has no bit for leaves.
+                let leaf = !self.branch && next(2) == 1;
+                assert!(!self.accepts(stream, leaf, None, &Choices::new()), "{}: {content:?} {leaf}", what());
+                if next(4) == 0 {
+                    let row = self.choices[next(self.choices.len() as u64) as usize];
+                    let value = [0, 1, 2, 33, next(256)][next(5) as usize];
+                    let lie = self.accepts(stream, leaf, None, &[(row, Goldilocks::new(value))].into());
+                    assert!(!lie, "{}: {content:?} {leaf}, {value} in row {row}", what());
                 }
-                let row = self.choices[next(self.choices.len() as u64) as usize];
-                let (value, leaf) = ([0, 1, 2, 33, next(256)][next(5) as usize], !self.branch && next(2) == 1);
-                let lie = self.accepts(stream, leaf, None, Some((row, value)));
-                assert!(!lie, "{}: {content:?} {leaf}, {value} in row {row}", what());
                 return false;
             }
         };
-        assert!(self.accepts(stream, leaf, content.as_ref(), None), "{}: {content:?}", what());
+        assert!(self.accepts(stream, leaf, content.as_ref(), &Choices::new()), "{}: {content:?}", what());
         // The same without a comparison, which every refusal rests on; and other contents, or the other kind of node.
         let other = content.map(|content| content.changed(next));
         match next(4) {
-            0 => assert!(self.accepts(stream, leaf, None, None), "{}: not compared", what()),
-            1 if !self.branch => assert!(!self.accepts(stream, !leaf, None, None), "{}: both kinds", what()),
-            _ => assert!(!self.accepts(stream, leaf, other.as_ref(), None), "{}: {other:?}", what()),
+            0 => assert!(self.accepts(stream, leaf, None, &Choices::new()), "{}: not compared", what()),
+            1 if !self.branch => assert!(!self.accepts(stream, !leaf, None, &Choices::new()), "{}: both kinds", what()),
+            _ => assert!(!self.accepts(stream, leaf, other.as_ref(), &Choices::new()), "{}: {other:?}", what()),
         }
         true
     }
@@ -412,6 +423,25 @@ fn change(bytes: &mut Vec<u8>, branch: bool, next: Next<'_>) {
     }
 }
 
+/// Changes the padding behind a node.
+fn pad(stream: &mut Vec<u8>, node: usize, next: Next<'_>) {
+    let last = stream.len() - 1;
+    match next(3) {
+        // One block more than needed.
+        0 => {
+            stream[last] ^= 0x80;
+            stream.resize(stream.len() + RATE_BYTES, 0);
+            *stream.last_mut().unwrap() = 0x80;
+        }
+        // As if one byte were both ends.
+        1 => [stream[node], stream[last]] = [0x81; 2],
+        _ => {
+            let at = node - 1 + next((last + 2 - node) as u64) as usize;
+            stream[at] ^= [1, 0x80, 0x81][next(3) as usize];
+        }
+    }
+}
+
 /// Nodes of every form, changed in every way.
 fn mutated(cases: u64) {
     let slots = [Slot::new(false), Slot::new(true)];
@@ -429,8 +459,7 @@ fn mutated(cases: u64) {
         }
         let mut stream = witness::padded(&bytes);
         if kind == 1 {
-            let at = bytes.len() - 1 + next((stream.len() - bytes.len() + 1) as u64) as usize;
-            stream[at] ^= [1, 0x80, 0x81, 1 << next(8)][next(4) as usize];
+            pad(&mut stream, bytes.len(), &mut next);
         }
         if stream.len() > BLOCKS * RATE_BYTES {
             return [0, 0];
@@ -452,4 +481,126 @@ fn mutated_nodes_are_read_as_natively() {
 #[ignore = "slow: minutes"]
 fn many_mutated_nodes_are_read_as_natively() {
     mutated(std::env::var("EVERGROVE_CASES").map_or(50_000, |n| n.parse().expect("EVERGROVE_CASES is a number")));
+}
+
+/// Messages that are no nodes, read with the choices for a node that they resemble: all that differ, one, or two of them.
+fn choices_for_another_node(every: usize) {
+    let slots = [Slot::new(false), Slot::new(true)];
+    let (mut tried, mut turn) = (0, 0);
+    let nodes = [
+        (false, leaf(&[3, 5, 1], b"v")),
+        (false, leaf(&[3, 5, 1, 1, 7], &[0x81, 5])),
+        (false, leaf(&[9; 30], &[0xc0; 60])),
+        (false, leaf(&[4; 40], &[1; 300])),
+        (false, rlp::list(&[string(&prefixed(&[6; 6], 0), false, &mut |_| 0), hash(3)].concat())),
+        (true, branch_of(|i| if i % 5 == 0 { hash(i) } else { vec![0x80] })),
+        (
+            true,
+            branch_of(|i| {
+                if i == 2 {
+                    hash(i)
+                } else if i == 9 {
+                    leaf(&[1; 9], b"w")
+                } else {
+                    vec![0x80]
+                }
+            }),
+        ),
+    ];
+    for (branch, node) in nodes {
+        let slot = &slots[usize::from(branch)];
+        let true_stream = witness::padded(&node);
+        let leaf = matches!(content(&true_stream), Some(Content::Path(_, _, None)));
+        let chosen = slot.honest(&true_stream, leaf);
+        for at in (0..node.len()).filter(|&at| at < 8 || at % 33 < 4 || at + 2 > node.len()) {
+            let mut changed = Vec::new();
+            for byte in
+                [0, 5, 0x35, 0x7f, 0x80, 0x81, 0xa0, 0xa1, 0xb7, 0xb8, 0xb9, 0xc0, 0xc5, 0xdf, 0xe5, 0xf8, 0xf9, 0xff]
+            {
+                changed.push([&node[..at], &[byte], &node[at + 1..]].concat());
+            }
+            // A byte less and one more, with the length of the list that follows.
+            let begin = node.len() - Reader::new(&node).list().unwrap().rest().len();
+            if at >= begin {
+                changed.push(rlp::list(&[&node[begin..at], &node[at + 1..]].concat()));
+                changed.push(rlp::list(&[&node[begin..at], &[0x81], &node[at..]].concat()));
+            }
+            for bytes in changed {
+                turn += 1;
+                let stream = witness::padded(&bytes);
+                if turn % every != 0 || content(&stream).is_some() || stream.len() > BLOCKS * RATE_BYTES {
+                    continue;
+                }
+                let own = slot.honest(&stream, leaf);
+                let lies: Vec<(u32, Goldilocks)> =
+                    (0..own.len()).filter(|&i| own[i] != chosen[i]).map(|i| (slot.choices[i], chosen[i])).collect();
+                let pairs = lies.windows(2).map(|pair| pair.iter().copied().collect());
+                let ones = lies.iter().map(|&lie| [lie].into());
+                for choices in ones.chain(pairs).chain([lies.iter().copied().collect::<Choices>()]) {
+                    let accepted = slot.accepts(&stream, leaf, None, &choices);
+                    assert!(!accepted, "{bytes:02x?} with the choices {choices:?} for {node:02x?}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    println!("{tried} lies");
+    assert!(tried > 1000 / every, "{tried}");
+}
+
+#[test]
+fn choices_for_another_node_do_not_hold() {
+    choices_for_another_node(20);
+}
+
+#[test]
+#[ignore = "slow: minutes"]
+fn many_choices_for_another_node_do_not_hold() {
+    choices_for_another_node(1);
+}
+
+/// Choices that an honest prover does not make, for true nodes: whatever a slot accepts, it offers the same.
+fn other_choices(every: usize) {
+    let slots = [Slot::new(false), Slot::new(true)];
+    let (mut tried, mut turn) = (0, 0);
+    for (branch, node) in [
+        (false, leaf(&[3, 5, 1, 1, 7], b"value")),
+        (false, rlp::list(&[string(&prefixed(&[6; 8], 0), false, &mut |_| 0), hash(3)].concat())),
+        (true, branch_of(|i| if i % 7 == 0 { hash(i) } else { vec![0x80] })),
+    ] {
+        let slot = &slots[usize::from(branch)];
+        let stream = witness::padded(&node);
+        let content = content(&stream).unwrap();
+        let leaf = matches!(content, Content::Path(_, _, None));
+        let own = slot.honest(&stream, leaf);
+        let row = |i: usize| slot.choices[i];
+        for i in 0..own.len() {
+            let mut lies: Vec<Choices> = [ONE, -ONE].map(|change| [(row(i), own[i] + change)].into()).to_vec();
+            lies.push([(row(i), ONE - own[i])].into());
+            // Two choices exchanged: flags that rise again.
+            for j in (i + 1..own.len()).filter(|&j| own[j] != own[i] && (j - i).is_multiple_of(13) || j == i + 1) {
+                lies.push([(row(i), own[j]), (row(j), own[i])].into());
+            }
+            for choices in lies {
+                turn += 1;
+                if turn % every == 0 && slot.accepts(&stream, leaf, None, &choices) {
+                    assert!(slot.accepts(&stream, leaf, Some(&content), &choices), "{node:02x?}: {choices:?}");
+                }
+                tried += 1;
+            }
+        }
+    }
+    println!("{tried} lies");
+    assert!(tried > 1000, "{tried}");
+}
+
+#[test]
+fn other_choices_change_nothing() {
+    other_choices(20);
+}
+
+#[test]
+#[ignore = "slow: minutes"]
+fn no_other_choice_changes_anything() {
+    other_choices(1);
 }
