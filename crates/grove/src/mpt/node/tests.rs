@@ -550,7 +550,7 @@ fn choices_for_another_node(every: usize) {
 
 #[test]
 fn choices_for_another_node_do_not_hold() {
-    choices_for_another_node(20);
+    choices_for_another_node(60);
 }
 
 #[test]
