@@ -136,7 +136,7 @@ impl<K: Extension> Circuit<K> {
     pub fn count_offers(&self, witness: &mut Witness) {
         let width = self.tables.columns(Table::Tuple);
         let rows = &mut witness.columns[Table::Tuple as usize];
-        let mut uses: TupleMap<[Goldilocks; TUPLE]> = HashMap::default();
+        let mut uses: HashMap<[Goldilocks; TUPLE], Goldilocks> = HashMap::new();
         let offers = |tuple: &Tuple| tuple.count == Count::Uses;
         let spaces: HashSet<Goldilocks> =
             self.rows.tuples.iter().filter(|tuple| offers(tuple)).map(|tuple| tuple.space).collect();
@@ -249,7 +249,7 @@ impl<K: Extension> Judge<'_, K> {
         faults
     }
     fn tuples(&self) -> Vec<Fault> {
-        let (mut bus, mut ports) = (TupleMap::<[u64; TUPLE]>::default(), Vec::new());
+        let (mut bus, mut ports) = (Bus::default(), Vec::new());
         self.rows(|table, _, row, before| {
             // The sums of the witness without faults are 0, so what its row added is taken away.
             for (row, sign) in [(Some(row), Goldilocks::ONE), (before, -Goldilocks::ONE)] {
@@ -271,10 +271,11 @@ impl<K: Extension> Judge<'_, K> {
     }
 }
 
-/// A number for each tuple.
-type TupleMap<T> = HashMap<T, Goldilocks, BuildHasherDefault<TupleHasher>>;
+/// The sums of the multiplicities of tuples.
+type Bus = HashMap<[u64; TUPLE], Goldilocks, BuildHasherDefault<TupleHasher>>;
 
-/// A hash of tuples, a product for each word. Tuples that collide cost time only, as much as the circuit has rows.
+/// A hash of tuples, a product for each word. For the search for faults alone: a prover, whose tuples others choose,
+/// counts with a hash that has a secret key.
 #[derive(Clone, Copy, Debug, Default)]
 struct TupleHasher(u64);
 
