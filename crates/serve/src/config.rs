@@ -40,6 +40,13 @@ pub struct Config {
     pub body_time: Duration,
     /// How long an epoch waits for further requests after its first one.
     pub gather: Duration,
+    /// Commits an epoch only when the proofs of the one before are made or have failed, so each epoch has its proofs.
+    /// Answers to changes then wait for proofs. Otherwise epochs are committed while proofs are made, and the next
+    /// proofs are those of the last epoch.
+    pub prove_each_epoch: bool,
+    /// How long a caller waits for the commit of its changes, or for its turn to read the store. Then it is told to try
+    /// again.
+    pub answer_time: Duration,
     /// Greatest height to which positions beyond the table double it; `None` refuses such positions.
     pub grow: Option<u8>,
     /// Number of epochs that are kept, with the proofs that batches can still use; `None` keeps all.
@@ -57,7 +64,7 @@ pub struct Config {
     /// between two requests.
     pub head_time: Duration,
     /// How long a refresh may run without a task that starts or finishes. The service then gives the refresh up for a
-    /// while, so epochs do not wait for absent workers. `None` waits for ever.
+    /// while and reports that it is stalled. `None` waits for ever.
     pub stall: Option<Duration>,
 }
 
@@ -73,6 +80,8 @@ impl Default for Config {
             body_bytes: 1 << 20,
             body_time: Duration::from_secs(30),
             gather: Duration::ZERO,
+            prove_each_epoch: false,
+            answer_time: Duration::from_secs(60),
             grow: None,
             keep: None,
             drain: Duration::ZERO,

@@ -1,26 +1,18 @@
-//! The thread that commits epochs and then proves them.
+//! The thread that commits epochs.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evergrove::jobs::Observer;
-use evergrove::jobs::watch::Watch;
-use evergrove::store::{self, Changes, Epoch, Error, ErrorClass, Outcome, Prover, Store};
+use evergrove::store::{self, Changes, Epoch, Error, ErrorClass, Outcome, Store};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::Event;
 use crate::access::Record;
 use crate::change::{self, Request};
-use crate::metrics::of_batch;
 use crate::problem::Problem;
-use crate::service::{Failing, Shared};
-use crate::stall::StallWatch;
-
-/// The first and the longest wait before failed proofs are tried again.
-const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+use crate::service::Shared;
 
 /// An epoch with this many bytes of requests accepts no further ones: changes take several times as much memory.
 const EPOCH_BYTES: usize = 8 << 20;
@@ -82,55 +74,42 @@ impl Submission {
     }
 }
 
-/// Commits the requests in the queue, then refreshes every batch.
+/// Commits the requests in the queue.
 ///
 /// ```text
-///              requests in the queue          committed: they are answered
-///   waiting ───────────────────────▶ commit ───────────────────────────────▶ refresh ──▶ waiting
-///      │                                                                        │  ▲
-///      │ the queue is closed and empty                             a batch fails│  │ after a while,
-///      ▼                                                                        ▼  │ or with the next epoch
-///     end                                                                     stale
+///              requests in the queue          on disk: they are answered
+///   waiting ───────────────────────▶ commit ─────────────────────────────▶ waiting
+///      │
+///      │ the queue is closed and empty
+///      ▼
+///     end
 /// ```
 ///
-/// An answer to a request means that its epoch is in the store's database, synced to disk. Proofs come later. The
-/// proofs of an epoch are finished before the next commit, so each epoch has its proofs; meanwhile requests gather in
-/// the queue.
+/// An answer to a request means that its epoch is in the store's database, synced to disk. [`Refresher`] makes the
+/// proofs meanwhile, unless each epoch has to be proven before the next one is committed.
+///
+/// [`Refresher`]: crate::refresh::Refresher
 pub(crate) struct Epochs {
     shared: Arc<Shared>,
     queue: mpsc::Receiver<Waiting>,
     runtime: Handle,
+    /// Number of turns that called for a refresh: commits, and commits that found no room.
+    turns: watch::Sender<u64>,
+    /// Number of these turns before the last refresh that has ended.
+    refreshed: watch::Receiver<u64>,
     /// A request that does not fit the group before it. It is the first of the next group.
     held: Option<Submission>,
-    /// How long to wait before failed proofs are tried again.
-    retry: Option<Duration>,
-    /// The last epoch at which lost proofs were looked for.
-    looked: Option<u64>,
-}
-
-/// Batches that are fresh by their records, but whose last proof is missing, damaged or cannot be read. Reads the last
-/// proof of each fresh batch.
-pub(crate) fn lost(store: &Store) -> Result<BTreeSet<String>, Error> {
-    let mut lost = BTreeSet::new();
-    for batch in store.batches()?.into_iter().filter(|batch| batch.fresh) {
-        if let Err(e) = store.export(&batch.name) {
-            tracing::warn!(batch = batch.name, error = %e, "the last proof is lost, and is made again");
-            lost.insert(batch.name);
-        }
-    }
-    Ok(lost)
-}
-
-/// The next step.
-enum Next {
-    Commit(Vec<Submission>),
-    Retry,
-    End,
 }
 
 impl Epochs {
-    pub(crate) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Waiting>, runtime: Handle) -> Self {
-        Self { shared, queue, runtime, held: None, retry: None, looked: None }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        queue: mpsc::Receiver<Waiting>,
+        runtime: Handle,
+        turns: watch::Sender<u64>,
+        refreshed: watch::Receiver<u64>,
+    ) -> Self {
+        Self { shared, queue, runtime, turns, refreshed, held: None }
     }
 
     /// Runs until the queue is closed and empty.
@@ -138,32 +117,33 @@ impl Epochs {
     /// # Errors
     /// If the store fails. Requests that were not committed get an error as answer.
     pub(crate) fn run(mut self) -> Result<(), Error> {
-        // The service has looked for lost proofs before it answered its first caller.
-        self.looked = Some(self.shared.store().epoch()?.number);
-        // An earlier process may have left stale batches.
-        self.refresh()?;
-        loop {
+        self.wait_for_proofs();
+        while let Some(group) = self.next() {
             let started = Instant::now();
-            match self.next() {
-                Next::Commit(group) => self.commit(group)?,
-                Next::Retry => {}
-                Next::End => return Ok(()),
-            }
-            self.refresh()?;
-            self.prune()?;
+            self.commit(group)?;
+            self.wait_for_proofs();
             self.shared.cycle_took(started.elapsed());
+        }
+        Ok(())
+    }
+
+    /// If each epoch is proven, waits until the proofs of the current one are made or have failed.
+    fn wait_for_proofs(&mut self) {
+        if self.shared.config.prove_each_epoch {
+            let turns = *self.turns.borrow();
+            // An error means that the thread of proofs has ended, which ends the service.
+            let _ = self.runtime.block_on(self.refreshed.wait_for(|refreshed| *refreshed >= turns));
         }
     }
 
-    fn next(&mut self) -> Next {
+    /// The requests of the next epoch. `None` at the end of the queue.
+    fn next(&mut self) -> Option<Vec<Submission>> {
         let first = match self.held.take() {
             Some(held) => held,
             None => loop {
-                match self.wait().map(|waiting| waiting.map(|waiting| self.read(waiting))) {
-                    Ok(Some(Some(first))) => break first,
-                    Ok(Some(None)) => {}
-                    Ok(None) => return Next::End,
-                    Err(()) => return Next::Retry,
+                let waiting = self.wait()?;
+                if let Some(first) = self.read(waiting) {
+                    break first;
                 }
             },
         };
@@ -182,7 +162,7 @@ impl Epochs {
             bytes += next.bytes;
             group.push(next);
         }
-        Next::Commit(group)
+        Some(group)
     }
 
     /// Parses the changes of a request. Answers a request with invalid changes, and returns `None`.
@@ -200,30 +180,17 @@ impl Epochs {
         }
     }
 
-    /// The next request; `None` at the end of the queue. An error means that it is time to try failed proofs again.
-    fn wait(&mut self) -> Result<Option<Waiting>, ()> {
-        let (retry, queue, shared) = (self.retry, &mut self.queue, &self.shared);
+    /// The next request. `None` at the end of the queue.
+    fn wait(&mut self) -> Option<Waiting> {
+        let (queue, shared) = (&mut self.queue, &self.shared);
         self.runtime.block_on(async {
-            let pause = async {
-                match retry {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let received = async {
-                tokio::select! {
-                    biased;
-                    request = queue.recv() => return request,
-                    () = shared.draining() => {}
-                }
-                queue.close();
-                queue.recv().await
-            };
             tokio::select! {
                 biased;
-                request = received => Ok(request),
-                () = pause => Err(()),
+                request = queue.recv() => return request,
+                () = shared.draining() => {}
             }
+            queue.close();
+            queue.recv().await
         })
     }
 
@@ -248,7 +215,7 @@ impl Epochs {
     fn commit(&self, group: Vec<Submission>) -> Result<(), Error> {
         let mut wanted = Vec::with_capacity(group.len());
         for one in group {
-            match self.known(&one) {
+            match self.shared.read(|store| self.known(store, &one)) {
                 Ok(None) => wanted.push(one),
                 Ok(Some(known)) => self.shared.answer(one.asker, known),
                 Err(e) => {
@@ -262,8 +229,7 @@ impl Epochs {
 
     /// The answer to a request that needs no epoch: it was made before, its caller has disconnected, or the table is
     /// not in the epoch of `if_match`.
-    fn known(&self, one: &Submission) -> Result<Option<Result<Done, Problem>>, Error> {
-        let store = self.shared.store();
+    fn known(&self, store: &Store, one: &Submission) -> Result<Option<Result<Done, Problem>>, Error> {
         if let Some(key) = one.key() {
             match store.request(&key.key) {
                 Ok(None) => {}
@@ -294,28 +260,17 @@ impl Epochs {
         // A request that may not grow the table keeps the group from growing it. Its own changes are then refused
         // alone.
         changes.grow = group.iter().all(|s| s.request.changes.grow);
-        let before = self.shared.store().epoch()?.number;
         let started = Instant::now();
-        let applied = self.shared.store().apply(&changes);
-        match applied {
-            Ok(report) => {
-                self.shared.set_full(false);
-                self.committed(&changes, &report.after, started.elapsed());
-                self.answer_all(group, report.after);
+        match self.apply(&changes) {
+            Ok(epoch) => {
+                self.committed(&changes, &epoch, started.elapsed());
+                self.answer_all(group, epoch);
                 Ok(())
             }
             Err(e) if e.is_full() => {
-                tracing::warn!(error = %e, "no room for an epoch");
-                self.shared.set_full(true);
-                self.shared.recover()?;
-                let now = self.shared.store().epoch()?;
-                if now.number > before {
-                    // The epoch is committed. Only the steps after the commit found no space.
-                    self.committed(&changes, &now, started.elapsed());
-                    self.answer_all(group, now);
-                } else {
-                    group.into_iter().for_each(|s| self.shared.answer(s.asker, Err(Problem::full())));
-                }
+                group.into_iter().for_each(|s| self.shared.answer(s.asker, Err(Problem::full())));
+                // The refresh has no new epoch, but it prunes.
+                self.turns.send_modify(|turns| *turns += 1);
                 Ok(())
             }
             Err(e) if e.class() == ErrorClass::Usage && group.len() > 1 => {
@@ -334,6 +289,43 @@ impl Epochs {
                 }
                 Err(e)
             }
+        }
+    }
+
+    /// Commits changes as the next epoch. If the database has failed, opens it again. Then the epoch may be committed,
+    /// because only later steps have failed; if not, this tries again once, because the failed write may be that of
+    /// another thread.
+    fn apply(&self, changes: &Changes) -> Result<Epoch, Error> {
+        let before = self.shared.read(Store::epoch)?.number;
+        let mut is_last = false;
+        loop {
+            let (applied, failed) = {
+                let store = self.shared.store();
+                let applied = store.apply(changes);
+                let failed = applied.is_err() && store.has_failed();
+                (applied, failed)
+            };
+            let e = match applied {
+                Ok(report) => {
+                    self.shared.set_full(false);
+                    return Ok(report.after);
+                }
+                Err(e) if e.is_full() || failed => e,
+                Err(e) => return Err(e),
+            };
+            tracing::warn!(error = %e, "an epoch could not be written");
+            if e.is_full() {
+                self.shared.set_full(true);
+            }
+            self.shared.recover()?;
+            let now = self.shared.read(Store::epoch)?;
+            if now.number > before {
+                return Ok(now);
+            }
+            if e.is_full() || is_last {
+                return Err(e);
+            }
+            is_last = true;
         }
     }
 
@@ -357,124 +349,6 @@ impl Epochs {
         tracing::info!(epoch = epoch.number, commitment = %epoch.commitment, set, deleted, "epoch");
         self.shared.count_epoch();
         self.shared.publish(Event::of_epoch(epoch, set, deleted));
-    }
-
-    /// Proves every batch that is not fresh, or whose last proof is lost. If a batch fails, the others are still tried.
-    fn refresh(&mut self) -> Result<(), Error> {
-        let store = self.shared.store();
-        let epoch = store.epoch()?.number;
-        self.shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
-        let stall_watch = StallWatch::new(&self.shared, &self.runtime);
-        let mut failing = Vec::new();
-        // Answers that commit nothing, such as those to requests that were already made, read no proofs.
-        if self.looked != Some(epoch) {
-            self.shared.set_lost(lost(&store)?);
-            self.looked = Some(epoch);
-        }
-        for batch in store.batches()? {
-            // A batch that was never proven has a gauge too.
-            let proven = batch.proven.as_ref().map_or(0, |proven| proven.epoch);
-            let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
-            gauge.set(i64::try_from(proven).unwrap_or(i64::MAX));
-            if self.shared.is_fresh(&batch) {
-                continue;
-            }
-            if let Err(cause) = self.prove(&store, &batch.name, epoch, &stall_watch) {
-                failing.push((batch.name, cause));
-            }
-            if store.has_failed() {
-                break;
-            }
-        }
-        drop(store);
-        self.shared.recover()?;
-        self.retry = match (failing.is_empty(), self.retry) {
-            (true, _) => None,
-            (false, None) => Some(RETRY[0]),
-            (false, Some(last)) => Some((last * 2).min(RETRY[1])),
-        };
-        let retry_after = self.retry.map_or(0, |pause| pause.as_secs());
-        let failures = failing.iter().cloned().map(|(batch, cause)| Failing { batch, epoch, cause });
-        self.shared.set_failing(failures.collect());
-        for (batch, cause) in failing {
-            self.shared.publish(Event::Failure { batch, epoch, cause, retry_after });
-        }
-        Ok(())
-    }
-
-    /// Proves a batch. The error says why this failed.
-    fn prove(&self, store: &Store, name: &str, epoch: u64, stall_watch: &StallWatch) -> Result<(), String> {
-        if stall_watch.is_over() {
-            return Err(self.shared.stop_reason());
-        }
-        let _span = tracing::info_span!("refresh", batch = name, epoch).entered();
-        let started = Instant::now();
-        let shared = &self.shared;
-        let watch = Watch::new(shared.metrics.tasks.clone());
-        let progress = |batch: &str, event: &evergrove::jobs::Event<'_>| {
-            watch.event(event);
-            stall_watch.event(event);
-            shared.progress(batch, epoch, event);
-        };
-        let prover = Prover::new(store, shared.backends(), shared.engine()).with_progress(&progress);
-        let outcome = prover.with_cancel(stall_watch.cancel()).prove(name);
-        shared.end_progress(name);
-        match outcome {
-            Ok(report) => {
-                let seconds = started.elapsed().as_secs_f64();
-                shared.metrics.refresh.get_or_create(&of_batch(name)).observe(seconds);
-                let gauge = shared.metrics.proven.get_or_create(&of_batch(name));
-                gauge.set(i64::try_from(report.epoch).unwrap_or(i64::MAX));
-                tracing::info!(made = report.made, total = report.total, seconds, "proven");
-                shared.set_stalled(false);
-                shared.set_full(false);
-                shared.count_proof();
-                shared.found(name);
-                shared.publish(Event::of_proof(&report, seconds));
-                Ok(())
-            }
-            Err(e) => {
-                if shared.is_aborting() {
-                    tracing::info!("stopped: the next start continues with the proofs that exist");
-                    return Err(e.to_string());
-                }
-                if e.is_full() {
-                    shared.set_full(true);
-                }
-                let cause = if stall_watch.is_over() { shared.stop_reason() } else { e.to_string() };
-                shared.metrics.failures.get_or_create(&of_batch(name)).inc();
-                tracing::warn!(error = cause, "not proven");
-                Err(cause)
-            }
-        }
-    }
-
-    /// Removes old epochs when twice as many are kept as configured, or when the disk is full. A running backup
-    /// postpones this, except on a full disk.
-    fn prune(&self) -> Result<(), Error> {
-        let Some(keep) = self.shared.config.keep else { return Ok(()) };
-        let kept = self.shared.store().epochs()?.len() as u64;
-        if kept > keep && (kept >= keep.saturating_mul(2) || self.shared.is_full()) {
-            let pruned = {
-                let mut store = self.shared.store_alone();
-                // A backup may still need the proofs of its epoch. On a full disk, free space matters more.
-                if self.shared.is_full() {
-                    self.shared.backups().break_off();
-                } else if self.shared.backups().is_running() {
-                    return Ok(());
-                }
-                store.prune(keep, false)
-            };
-            match pruned {
-                Ok(report) => tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned"),
-                Err(e) if e.is_full() => {
-                    tracing::warn!(error = %e, "no room to prune");
-                    self.shared.set_full(true);
-                    self.shared.recover()?;
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
+        self.turns.send_modify(|turns| *turns += 1);
     }
 }

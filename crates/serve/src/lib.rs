@@ -1,8 +1,8 @@
-//! The HTTP service of a store: a stream of changes in, a fresh proof of every epoch out.
+//! The HTTP service of a store: a stream of changes in, fresh proofs out.
 //!
 //! **What.** [`serve`] answers on a listener until it is told to stop. Changes arrive as JSON lines and wait in a
-//! bounded queue. The service commits many requests together as the next epoch. Then it refreshes every batch and sends
-//! events to listeners.
+//! bounded queue. One thread commits many requests together as the next epoch. Another thread refreshes every batch.
+//! Events tell listeners about both.
 //!
 //! **When.** For tables that a program changes all the time. A program that changes rows now and then calls
 //! `evergrove::store::Prover::update`, which does the same once.
@@ -10,8 +10,6 @@
 //! **Key types.** [`serve`], [`Config`], [`Shutdown`].
 //!
 //! **Neighbours.** `evergrove` has the store and the prover, `evergrove-jobs` the engine. The caller passes both in,
-//! and also the listener, tokens, certificates and the signal to stop. This crate handles no signals, and uses neither
-//! the environment nor a terminal.
 //! and also the listener, tokens, certificates and the signal to stop. This crate handles no signals, and uses neither
 //! the environment nor a terminal.
 
@@ -27,6 +25,7 @@ mod health;
 mod http;
 mod metrics;
 mod problem;
+mod refresh;
 mod runs;
 mod service;
 mod sizes;

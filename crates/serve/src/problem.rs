@@ -119,6 +119,19 @@ impl Problem {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "queue-full", "The queue is full", detail).after(seconds)
     }
 
+    pub(crate) fn late(waited: u64, seconds: u64) -> Self {
+        let detail = format!(
+            "no commit within {waited} s: the changes are dropped, unless they are being committed. Ask for the outcome \
+             by the key of the request, or send it again with the same key"
+        );
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "late", "No commit in time", detail).after(seconds)
+    }
+
+    pub(crate) fn busy(waited: u64) -> Self {
+        let detail = format!("other requests read the store, and none of them has ended within {waited} s");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Too many readers", detail).after(10)
+    }
+
     pub(crate) fn streams(limit: usize) -> Self {
         let detail = format!("{limit} streams of events are open already");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "streams", "Too many streams", detail).after(10)

@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use evergrove::commit::schema::Schema;
-use evergrove::jobs::Engine;
 use evergrove::jobs::metrics::Metrics;
+use evergrove::jobs::{Cancel, Engine};
 use evergrove::store::{Backends, BatchStatus, Error, ProofTree, Store};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
@@ -17,12 +17,13 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::backups::Backups;
-use crate::epochs::{Asker, Done, Epochs, Waiting, lost};
+use crate::epochs::{Asker, Done, Epochs, Waiting};
 use crate::health::{Health, NotReady};
 use crate::http::connections::{self, Bounds, Front};
 use crate::http::epochs::Committing;
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
+use crate::refresh::{Refresher, lost};
 use crate::runs::Runs;
 use crate::sizes::Sizes;
 use crate::{Config, Event, health, http};
@@ -34,12 +35,16 @@ const EVENTS: usize = 256;
 pub(crate) const READERS: usize = 16;
 /// How many of these reads callers without a token may have.
 const PUBLIC_READERS: usize = 4;
+/// How many times a failed read opens the store again and is repeated.
+const RECOVERIES: usize = 5;
+/// Time between two attempts to have the store alone, in order to open it again.
+const RECOVERY_PAUSE: Duration = Duration::from_millis(1);
 /// Greatest number of bodies of changes that are parsed at the same time.
 const PARSERS: usize = 4;
-/// Stack of the thread that commits and proves, in bytes: as much as a main thread has on most systems.
+/// Stack of the threads that commit and prove, in bytes: as much as a main thread has on most systems.
 const STACK_BYTES: usize = 8 << 20;
 /// Number of epochs whose times of commit and proof are remembered.
-const RECENT: usize = 1024;
+pub(crate) const RECENT: usize = 1024;
 /// Time for answers that are under way after everything else has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
@@ -145,8 +150,8 @@ pub enum ServeError {
     /// The listener failed, or the system could not start a thread.
     #[error("the service stopped: {0}")]
     Io(#[from] std::io::Error),
-    /// The thread that commits and proves panicked.
-    #[error("the thread that commits epochs panicked; every answered request is committed")]
+    /// A thread that commits or proves panicked.
+    #[error("a thread that commits or proves epochs panicked; every answered request is committed")]
     Panicked,
 }
 
@@ -198,7 +203,7 @@ impl Drop for Blocking {
     }
 }
 
-/// State that handlers and the thread of epochs share.
+/// State that handlers and the threads of epochs and proofs share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) schema: Schema,
@@ -222,9 +227,11 @@ pub(crate) struct Shared {
     recent: Mutex<VecDeque<Recent>>,
     /// The turn to build a tree of proofs.
     pub(crate) builder: Arc<Semaphore>,
-    /// Trees of proofs of the current epoch by batch and its turns, newest first.
+    /// Trees of proofs by batch and its turns, newest first.
     pub(crate) trees: Mutex<Vec<(String, u64, Arc<ProofTree>)>>,
     failing: Mutex<Vec<Failing>>,
+    /// The handle that stops the current refresh, and whether it has to make way for [`Self::recover`].
+    refreshing: Mutex<(Option<Cancel>, bool)>,
     /// Batches whose last proof is lost.
     lost: Mutex<BTreeSet<String>>,
     stalled: AtomicBool,
@@ -258,19 +265,65 @@ impl Shared {
         self.parts().store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reads the store. A write that fails in another thread makes every read fail until the store is opened again, and
+    /// the next write may fail too: then this opens the store again and repeats the read.
+    pub(crate) fn read<T>(&self, question: impl Fn(&Store) -> Result<T, Error>) -> Result<T, Error> {
+        for _ in 0..RECOVERIES {
+            let (answer, failed) = {
+                // Both calls hold one guard: as soon as it is dropped, another thread may open the store again.
+                let store = self.store();
+                let answer = question(&store);
+                let failed = answer.is_err() && store.has_failed();
+                (answer, failed)
+            };
+            if !failed {
+                return answer;
+            }
+            self.recover()?;
+        }
+        question(&self.store())
+    }
+
     /// Exclusive access to the store.
     pub(crate) fn store_alone(&self) -> RwLockWriteGuard<'_, Store> {
         self.parts().store.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the store again after a read or write of its file failed.
+    /// Opens the store again after a read or write of its file failed. A refresh is stopped, because it reads the store
+    /// until it ends. It then begins again.
     pub(crate) fn recover(&self) -> Result<(), Error> {
-        if !self.store().has_failed() {
-            return Ok(());
+        while self.store().has_failed() {
+            {
+                let mut refreshing = lock(&self.refreshing);
+                if let Some(cancel) = refreshing.0.take() {
+                    cancel.cancel();
+                    refreshing.1 = true;
+                }
+            }
+            // Another thread may open the store first, and the next refresh may then begin: no wait for its end.
+            let mut store = match self.parts().store.try_write() {
+                Ok(store) => store,
+                Err(TryLockError::Poisoned(store)) => store.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    thread::sleep(RECOVERY_PAUSE);
+                    continue;
+                }
+            };
+            self.backups().break_off();
+            store.recover()?;
         }
-        let mut store = self.store_alone();
-        self.backups().break_off();
-        store.recover()
+        Ok(())
+    }
+
+    /// Records the handle of the refresh that begins, or that the refresh has ended. Returns true if the one before was
+    /// stopped to open the store again.
+    pub(crate) fn set_refreshing(&self, cancel: Option<Cancel>) -> bool {
+        std::mem::replace(&mut *lock(&self.refreshing), (cancel, false)).1
+    }
+
+    /// True after the current refresh was stopped to open the store again.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        lock(&self.refreshing).1
     }
 
     /// True after a write found no space on the disk, until a write succeeds.
@@ -369,7 +422,9 @@ impl Shared {
                 recent.push_back(Recent { epoch: *epoch, at, set: *set, deleted: *deleted, proven_after });
             }
             Event::Proof { epoch, .. } => {
-                if let Some(recent) = recent.iter_mut().rev().find(|recent| recent.epoch == *epoch) {
+                // The proof also shows what earlier epochs without a proof have changed.
+                let shown = recent.iter_mut().filter(|recent| recent.epoch <= *epoch);
+                for recent in shown.filter(|recent| recent.proven_after.is_none() || recent.epoch == *epoch) {
                     recent.proven_after = Some(recent.at.elapsed());
                 }
             }
@@ -548,6 +603,7 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
         builder: Arc::new(Semaphore::new(1)),
         trees: Mutex::default(),
         failing: Mutex::default(),
+        refreshing: Mutex::default(),
         lost: Mutex::new(lost),
         stalled: AtomicBool::new(false),
         full: AtomicBool::new(false),
@@ -563,10 +619,12 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
     // Probes are answered until the end.
     let _probes = probes.map(|listener| Probes::start(listener, health)).transpose()?;
     let (end, mut ended) = oneshot::channel();
-    let epochs = Epochs::new(shared.clone(), requests, Handle::current());
-    let thread = thread::Builder::new().name("epochs".into()).stack_size(STACK_BYTES).spawn(move || {
-        // An error means that the service has ended already.
-        let _ = end.send(epochs.run());
+    let work = Work::start(shared.clone(), requests)?;
+    let thread = thread::Builder::new().name("work".into()).spawn(move || {
+        if let Some(outcome) = work.join() {
+            // An error means that the service has ended already.
+            let _ = end.send(outcome);
+        }
     })?;
 
     let (close, closed) = oneshot::channel::<()>();
@@ -618,6 +676,68 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
     let summary = summary.await.map_err(std::io::Error::other)?;
     outcome??;
     Ok(summary)
+}
+
+/// The threads that commit and prove.
+struct Work {
+    epochs: JoinHandle<Result<(), Error>>,
+    proofs: JoinHandle<Result<(), Error>>,
+}
+
+impl Work {
+    fn start(shared: Arc<Shared>, requests: mpsc::Receiver<Waiting>) -> Result<Self, ServeError> {
+        // The first refresh comes before the first turn of commits.
+        let (turns, told) = watch::channel(1);
+        let (refreshed, known) = watch::channel(0);
+        let epoch = shared.store().epoch()?.number;
+        let shutdown = shared.shutdown.clone();
+        let runtime = Handle::current();
+        let epochs = Epochs::new(shared.clone(), requests, runtime.clone(), turns, known);
+        let proofs = Refresher::new(shared, runtime, epoch, told, refreshed);
+        let spawn = |name: &str, work: Box<dyn FnOnce() -> Result<(), Error> + Send>| {
+            thread::Builder::new().name(name.into()).stack_size(STACK_BYTES).spawn(work)
+        };
+        Ok(Self {
+            epochs: spawn("epochs", {
+                let stop = StopOnError { stage: Some(Stage::Aborting), shutdown: shutdown.clone() };
+                Box::new(move || stop.after(epochs.run()))
+            })?,
+            proofs: spawn("proofs", {
+                let stop = StopOnError { stage: Some(Stage::Draining), shutdown };
+                Box::new(move || stop.after(proofs.run()))
+            })?,
+        })
+    }
+
+    /// Waits for both threads. `None` if one of them panicked.
+    fn join(self) -> Option<Result<(), Error>> {
+        let [epochs, proofs] = [self.epochs, self.proofs].map(|thread| thread.join().ok());
+        Some(epochs?.and(proofs?))
+    }
+}
+
+/// Enters a stage of the shutdown when a thread of a service fails, so that the other thread ends too.
+struct StopOnError {
+    /// `None` after success.
+    stage: Option<Stage>,
+    shutdown: Shutdown,
+}
+
+impl StopOnError {
+    fn after<T, E>(mut self, outcome: Result<T, E>) -> Result<T, E> {
+        if outcome.is_ok() {
+            self.stage = None;
+        }
+        outcome
+    }
+}
+
+impl Drop for StopOnError {
+    fn drop(&mut self) {
+        if let Some(stage) = self.stage {
+            self.shutdown.raise(stage);
+        }
+    }
 }
 
 /// The thread that answers probes. It never waits for the threads of the service, whatever callers do. Dropping this

@@ -7,6 +7,8 @@ mod backup;
 #[path = "service/callers.rs"]
 mod callers;
 mod common;
+#[path = "service/meanwhile.rs"]
+mod meanwhile;
 mod page;
 #[path = "service/tls.rs"]
 mod tls;
@@ -17,7 +19,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Gate, Hold, TOKEN, World, set};
+use common::{Gate, Hold, TOKEN, World, each_epoch, set};
 use evergrove::commit::BackendChoice;
 use evergrove::jobs::local::LocalEngine;
 use evergrove::proof::Profile;
@@ -29,7 +31,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn changes_become_epochs_and_every_epoch_has_its_proof() {
-    let world = World::start(Config::default(), Gate::open());
+    let world = World::start(each_epoch(), Gate::open());
     let mut events = world.client.events("/v1/events");
     let (name, status) = events.next().expect("the state comes first");
     let status: Value = serde_json::from_str(&status).unwrap();
@@ -163,7 +165,7 @@ fn what_is_wrong_with_a_request_is_told() {
 
 #[test]
 fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
-    let world = World::start(Config { queue: 2, ..Config::default() }, Gate::closed());
+    let world = World::start(Config { queue: 2, ..each_epoch() }, Gate::closed());
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
     world.wait(|status| status["proving"]["batch"] == "b");
     let post = |body: String| {
@@ -217,7 +219,7 @@ fn requests_wait_in_a_bounded_queue_and_share_an_epoch() {
 
 #[test]
 fn a_service_that_is_told_to_stop_ends_what_it_has_taken() {
-    let world = World::start(Config::default(), Gate::closed());
+    let world = World::start(each_epoch(), Gate::closed());
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
     let client = world.client.clone();
     let waiting = thread::spawn(move || client.post("/v1/changes", &set(4, 1)));
@@ -316,7 +318,7 @@ fn proofs_that_fail_are_tried_again() {
 
 #[test]
 fn the_table_grows_and_old_epochs_go_where_that_is_wanted() {
-    let world = World::start(Config { grow: Some(10), keep: Some(2), ..Config::default() }, Gate::open());
+    let world = World::start(Config { grow: Some(10), keep: Some(2), ..each_epoch() }, Gate::open());
     assert_eq!(world.json("POST", "/v1/changes", &set(500, 1), 200)["epoch"], 2);
     for epoch in 3..=6 {
         assert_eq!(world.json("POST", "/v1/changes", &set(500, epoch), 200)["epoch"], epoch);
@@ -488,7 +490,7 @@ fn a_request_that_names_an_epoch_follows_it_or_is_refused() {
 /// that name the same epoch, one succeeds.
 #[test]
 fn changes_of_one_row_share_an_epoch() {
-    let world = World::start(Config::default(), Gate::closed());
+    let world = World::start(each_epoch(), Gate::closed());
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
     thread::scope(|scope| {
         let callers: Vec<_> = (0..8)
@@ -680,7 +682,7 @@ fn an_epoch_that_is_found_committed_is_told() {
 #[test]
 fn a_service_on_a_full_disk_prunes_what_it_need_not_keep() {
     let (disk, keep) = (Disk::new(), 8);
-    let config = Config { keep: Some(keep), ..Config::default() };
+    let config = Config { keep: Some(keep), ..each_epoch() };
     let world = World::on(&disk, &Hold::default(), config, Gate::open());
     let all = |x: u64| (0..80).map(|i| set(i, x + i)).collect::<Vec<_>>().join("\n");
     (2..2 * keep - 1).for_each(|x| drop(world.json("POST", "/v1/changes", &all(x), 200)));

@@ -87,6 +87,13 @@ pub(crate) struct Args {
     /// Milliseconds that an epoch waits for further requests
     #[arg(long, value_name = "MS", default_value_t = 0)]
     gather: u64,
+    /// Commit an epoch only when the proofs of the one before are made or have failed, so that each epoch has its proofs. Answers to
+    /// changes then wait for proofs
+    #[arg(long)]
+    prove_each_epoch: bool,
+    /// Seconds that a caller waits for the commit of its changes, or for its turn to read the store; then it is told to try again
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    max_wait: u64,
     /// Let positions beyond the vector double it, up to --max-height
     #[arg(long)]
     grow: bool,
@@ -187,6 +194,8 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         queue: args.max_waiting.into(),
         body_bytes: usize::try_from(args.max_body).unwrap_or(usize::MAX),
         gather: Duration::from_millis(args.gather),
+        prove_each_epoch: args.prove_each_epoch,
+        answer_time: Duration::from_secs(args.max_wait),
         grow: args.grow.then_some(args.max_height),
         keep: args.keep,
         drain: Duration::from_secs(args.drain),

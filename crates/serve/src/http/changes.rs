@@ -13,7 +13,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
-use super::read::ask;
+use super::read::{ask, turn};
 use crate::access::Record;
 use crate::change::{Line, Request};
 use crate::epochs::{Asker, Done, Waiting};
@@ -72,7 +72,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
         (status = 422, description = "The changes cannot be made, or the key is another request's", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The queue is full: come again after Retry-After seconds", body = Problem, content_type = "application/problem+json"),
         (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "The service stops", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The service stops, or the changes were not committed in time: ask for the outcome by the key", body = Problem, content_type = "application/problem+json"),
         (status = 507, description = "The disk of the store is full: come again when there is room", body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -99,7 +99,7 @@ pub(crate) async fn post(
 
     let parser = shared.clone();
     // The changes of a body take several times its memory, so only a few bodies are parsed at a time.
-    let turn = shared.parsers.clone().acquire_owned().await.map_err(|_| Problem::store())?;
+    let turn = turn(&shared, &shared.parsers).await?;
     let checked = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         let digest = *blake3::hash(&body).as_bytes();
@@ -113,7 +113,10 @@ pub(crate) async fn post(
     let (answer, answered) = oneshot::channel();
     shared.metrics.waiting.inc();
     place.send(Waiting { body, key, if_match, asker: Asker { answer, record } });
-    let Done { epoch, changes, replayed } = answered.await.map_err(|_| Problem::store())??;
+    // If the time is over, the request is dropped, unless it is being committed.
+    let answered = tokio::time::timeout(config.answer_time, answered).await;
+    let answered = answered.map_err(|_| Problem::late(config.answer_time.as_secs(), shared.retry_after()))?;
+    let Done { epoch, changes, replayed } = answered.map_err(|_| Problem::store())??;
     let replayed = if replayed { "true" } else { "false" };
     Ok(([(REPLAYED, replayed)], Json(Committed::new(epoch, changes))))
 }

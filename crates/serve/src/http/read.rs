@@ -11,7 +11,7 @@ use evergrove::Backend;
 use evergrove::commit::BackendChoice;
 use evergrove::store::{BatchStatus, Error, Store};
 use serde::{Deserialize, Serialize};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 
 use super::Public;
@@ -188,34 +188,17 @@ impl Batch {
     }
 }
 
-/// How many times a failed read opens the store again and is repeated.
-const RECOVERIES: usize = 5;
-
 /// Runs `question` on the store, on a thread that may block.
 pub(crate) async fn ask<T: Send + 'static>(
     shared: Arc<Shared>,
     question: impl Fn(&Store) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Problem> {
     let asked = shared.clone();
-    let turn = shared.readers.clone().acquire_owned().await.map_err(|_| Problem::store())?;
+    let turn = turn(&shared, &shared.readers).await?;
     let answer = tokio::task::spawn_blocking(move || {
         // Holds the turn until the question is answered, even if its caller has disconnected.
         let _turn = turn;
-        // A write that fails makes every read fail until the store is opened again, and the next write may fail too.
-        for _ in 0..RECOVERIES {
-            let (answer, failed) = {
-                // Both calls hold one guard: as soon as it is dropped, another thread may open the store again.
-                let store = asked.store();
-                let answer = question(&store);
-                let failed = answer.is_err() && store.has_failed();
-                (answer, failed)
-            };
-            if !failed {
-                return answer;
-            }
-            asked.recover()?;
-        }
-        question(&asked.store())
+        asked.read(question)
     });
     Ok(answer.await.map_err(|_| Problem::store())??)
 }
@@ -226,7 +209,14 @@ pub(super) async fn place(shared: &Shared, is_public: bool) -> Result<Option<Own
     if !is_public {
         return Ok(None);
     }
-    shared.public_readers.clone().acquire_owned().await.map(Some).map_err(|_| Problem::store())
+    turn(shared, &shared.public_readers).await.map(Some)
+}
+
+/// A turn of a caller who waits for it no longer than for other answers.
+pub(super) async fn turn(shared: &Shared, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
+    let limit = shared.config.answer_time;
+    let turn = tokio::time::timeout(limit, turns.clone().acquire_owned()).await;
+    turn.map_err(|_| Problem::busy(limit.as_secs()))?.map_err(|_| Problem::store())
 }
 
 /// Like [`ask`]. A public caller first waits for a [`place`].

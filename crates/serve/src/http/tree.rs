@@ -4,28 +4,28 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
-use evergrove::store::{ProofTree, Prover};
+use evergrove::store::{Error, ProofTree, Prover};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Public;
-use super::read::{ask, place};
+use super::read::{ask, place, turn};
 use crate::problem::Problem;
 use crate::runs::ProofState;
 use crate::service::Shared;
 
 /// Greatest number of proofs in an answer: those of 4,096 buckets and the proofs above them.
 pub(crate) const SHOWN: usize = 8192;
-/// Number of trees that are kept while their epoch is current.
+/// Number of trees that are kept.
 const KEPT: usize = 4;
 
-/// The proofs of a batch at the current epoch.
+/// The proofs of a batch at the epoch that is being proven, otherwise at the current epoch.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Tree {
     batch: String,
     /// The process that counts `changes`. Another process starts from 0.
     process: String,
-    /// The current epoch.
+    /// The epoch.
     epoch: u64,
     /// H: the table has 2^H slots.
     height: u8,
@@ -82,7 +82,7 @@ pub(crate) struct Known {
 
 type Asked = Result<Query<Known>, axum::extract::rejection::QueryRejection>;
 
-/// The tree of proofs of a batch at the current epoch, with the state of each.
+/// The tree of proofs of a batch, with the state of each: at the epoch that is being proven, otherwise at the current one.
 ///
 /// To stay up to date, open `/v1/events?batch=NAME` first and apply its `progress` events to this answer. Ask for the
 /// tree again after an event whose `from` is greater than `changes`, or whose epoch or process differs.
@@ -104,22 +104,32 @@ pub(crate) async fn tree(
     let Query(Known { structure }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     // The turn to build comes before the place and the turn to read the store, so callers that wait for a tree block no
     // readers. A tree is finished and kept even if its caller disconnects.
-    let turn = shared.builder.clone().acquire_owned().await.map_err(|_| Problem::store())?;
+    let turn = turn(&shared, &shared.builder).await?;
     let place = place(&shared, public.is_some()).await?;
     let asking = shared.clone();
     let (name, tree) = ask(shared.clone(), move |store| {
         let _turns = (&place, &turn);
         // Each plan and each end of a run changes `turns`. The tree must then read again which proofs are stored.
         let turns = asking.runs().turns(&name);
-        let epoch = store.epoch()?.number;
+        let proving = asking.working().filter(|working| working.batch == name).map(|working| working.epoch);
+        let current = store.epoch()?.number;
+        let epoch = proving.unwrap_or(current);
         {
-            let mut kept = asking.kept_trees();
-            kept.retain(|(_, _, tree)| tree.epoch.number == epoch);
-            if let Some((_, _, tree)) = kept.iter().find(|(of, at, _)| *of == name && *at == turns) {
+            let kept = asking.kept_trees();
+            let mut found = kept.iter().filter(|(of, at, _)| *of == name && *at == turns);
+            if let Some((_, _, tree)) = found.find(|(_, _, tree)| tree.epoch.number == epoch) {
                 return Ok((name.clone(), tree.clone()));
             }
         }
-        let tree = Arc::new(Prover::new(store, asking.backends(), asking.engine()).tree(&name, SHOWN)?);
+        let prover = Prover::new(store, asking.backends(), asking.engine());
+        let tree = match prover.tree(&name, Some(epoch), SHOWN) {
+            // The members may have changed since, or the epoch was pruned.
+            Err(Error::EmptySlot { .. } | Error::OutOfRange { .. } | Error::UnknownEpoch { .. }) if epoch < current => {
+                prover.tree(&name, None, SHOWN)?
+            }
+            tree => tree?,
+        };
+        let tree = Arc::new(tree);
         let mut kept = asking.kept_trees();
         kept.retain(|(of, _, _)| *of != name);
         kept.truncate(KEPT - 1);

@@ -28,6 +28,11 @@ use tokio::runtime::Handle;
 
 pub(crate) const TOKEN: &str = "f00d0000f00d0000f00d";
 
+/// A service that proves each epoch before it commits the next one.
+pub(crate) fn each_epoch() -> Config {
+    Config { prove_each_epoch: true, ..Config::default() }
+}
+
 /// A local engine behind a gate: runs wait while it is closed.
 #[derive(Clone)]
 pub(crate) struct Gate(Arc<(AtomicBool, AtomicUsize)>);

@@ -10,7 +10,7 @@ use evergrove_serve::{AccessLog, Config, Tokens};
 use evergrove_testkit::http::{Answer, Client, head};
 use serde_json::Value;
 
-use crate::common::{Gate, World, set};
+use crate::common::{Gate, World, each_epoch, set};
 
 const READER: &str = "reader-0123456789";
 const WRITER: &str = "writer-0123456789";
@@ -62,7 +62,7 @@ impl Lines {
 fn start(lines: &Lines, gate: Gate) -> World {
     let tokens = Tokens::parse(&format!("read {READER} auditor\nwrite {WRITER}")).unwrap();
     let access = AccessLog::new(lines.clone()).unwrap();
-    World::start(Config { tokens: Some(tokens), access: Some(access), ..Config::default() }, gate)
+    World::start(Config { tokens: Some(tokens), access: Some(access), ..each_epoch() }, gate)
 }
 
 fn send(client: &Client, id: &str, method: &str, path: &str, body: &str) -> Answer {

@@ -9,7 +9,7 @@ use evergrove_serve::{Config, Tokens};
 use evergrove_testkit::faults::Disk;
 use evergrove_testkit::http::{Client, head};
 
-use crate::common::{Gate, Hold, TOKEN, World, set};
+use crate::common::{Gate, Hold, TOKEN, World, each_epoch, set};
 
 #[test]
 fn callers_without_a_token_keep_no_connection() {
@@ -81,7 +81,7 @@ fn without_a_token_pages_of_browsers_are_refused() {
 
 #[test]
 fn a_caller_that_leaves_does_not_stop_the_service() {
-    let world = World::start(Config::default(), Gate::closed());
+    let world = World::start(each_epoch(), Gate::closed());
     assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
     let body = set(4, 1);
     let length = body.len().to_string();
@@ -159,6 +159,51 @@ fn questions_of_callers_who_are_gone_keep_their_turns() {
     for mut caller in others {
         assert_eq!(head(&mut caller).expect("an answer").0, 200);
     }
+    world.stop();
+}
+
+#[test]
+fn callers_wait_for_a_commit_or_for_a_turn_only_so_long() {
+    let answer_time = Duration::from_millis(500);
+    let world = World::start(Config { answer_time, ..each_epoch() }, Gate::closed());
+    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
+    let late = |body: &str| {
+        let answer = world.client.send("POST", "/v1/changes", &[("idempotency-key", "k")], body.as_bytes()).unwrap();
+        (
+            answer.status,
+            answer.text().contains("urn:evergrove:problem:late"),
+            answer.headers.contains_key("retry-after"),
+        )
+    };
+    let start = Instant::now();
+    assert_eq!(late(&set(4, 1)), (503, true, true));
+    assert!(start.elapsed() >= answer_time, "{:?}", start.elapsed());
+    world.gate.set(true);
+    world.wait(|status| status["queue"]["waiting"] == 0 && status["batches"][0]["fresh"] == true);
+    // The request was dropped, so it can be sent again.
+    world.problem("GET", "/v1/changes/k", "", 404, "not-found");
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["epoch"], 2);
+    assert_eq!(late(&set(4, 1)).0, 200);
+    world.stop();
+
+    let (disk, hold) = (Disk::new(), Hold::default());
+    let world = World::on(&disk, &hold, Config { answer_time, ..Config::default() }, Gate::open());
+    // The service reads its batches at the start, and nothing on its own after that.
+    thread::sleep(Duration::from_secs(1));
+    hold.set(true);
+    let ask = || world.client.open("GET", "/v1/openings/3", &[], b"").expect("sent");
+    let readers: Vec<_> = (0..16).map(|_| ask()).collect();
+    let start = Instant::now();
+    while hold.waiting() < 16 {
+        assert!(start.elapsed() < Duration::from_secs(30), "{} questions", hold.waiting());
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(world.problem("GET", "/v1/status", "", 503, "busy")["retry_after"], 10);
+    hold.set(false);
+    for mut reader in readers {
+        assert_eq!(head(&mut reader).expect("an answer").0, 200);
+    }
+    assert_eq!(world.client.get("/v1/status").status, 200);
     world.stop();
 }
 

@@ -137,10 +137,22 @@ impl<'a> Prover<'a> {
     /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], [`Error::Backend`]; [`Error::Proving`] if a proof cannot be
     /// made or the run is cancelled; [`Error::Io`]. Finished proofs are kept, and the next call continues from them.
     pub fn prove(&self, name: &str) -> Result<BatchReport, Error> {
+        self.prove_epoch(name, None)
+    }
+
+    /// Like [`Self::prove`], but for an epoch that is still kept, with the current members. Others may commit epochs
+    /// meanwhile. The batch keeps its last proof if its members have changed since `epoch`.
+    ///
+    /// # Errors
+    /// Those of [`Self::prove`]; [`Error::UnknownEpoch`]; [`Error::EmptySlot`] if a member had no row in `epoch`.
+    pub fn prove_at(&self, name: &str, epoch: u64) -> Result<BatchReport, Error> {
+        self.prove_epoch(name, Some(epoch))
+    }
+
+    fn prove_epoch(&self, name: &str, epoch: Option<u64>) -> Result<BatchReport, Error> {
         let span = info_span!("prove", batch = name, epoch = field::Empty, members = field::Empty).entered();
         let planning = info_span!("plan", tasks = field::Empty).entered();
-        let view = self.store.view()?;
-        let (record, members) = self.store.record(name)?;
+        let (view, record, members) = self.store.view_of(name, epoch)?;
         span.record("epoch", view.epoch().number).record("members", members.len());
         let spec = self.spec_of(&record, name, view.commitment())?;
         let vector = view.vector()?;
@@ -310,8 +322,7 @@ fn batch_error<'s>(dir: &'s std::path::Path, name: &'s str) -> impl Fn(BatchErro
 
 /// The keys of the proofs of a batch at the current epoch. Empty if the vector has outgrown the backend's class.
 pub(crate) fn keys_of(store: &Store, name: &str) -> Result<Vec<Key>, Error> {
-    let view = store.view()?;
-    let (record, members) = store.record(name)?;
+    let (view, record, members) = store.view_of(name, None)?;
     let Some(spec) = record.backend.spec().filter(|s| s.class == class_of(view.commitment())) else {
         return Ok(Vec::new());
     };

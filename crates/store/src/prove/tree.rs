@@ -40,15 +40,16 @@ pub struct TreeNode {
 }
 
 impl Prover<'_> {
-    /// The proofs of a batch at the current epoch, at most `at_most`: those nearest to the root. Proves nothing.
+    /// The proofs of a batch at the current epoch or at `epoch`, at most `at_most`: those nearest to the root. Proves
+    /// nothing. The members are always the current ones.
     ///
     /// Takes O(members) hashes. Looks up the objects of those proofs whose parent is not stored.
     ///
     /// # Errors
-    /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], and errors of reading the store.
-    pub fn tree(&self, name: &str, at_most: usize) -> Result<ProofTree, Error> {
-        let view = self.store.view()?;
-        let (record, members) = self.store.record(name)?;
+    /// [`Error::UnknownBatch`], [`Error::UnknownBackend`], [`Error::UnknownEpoch`]; [`Error::EmptySlot`] if a member had
+    /// no row in `epoch`; errors of reading the store.
+    pub fn tree(&self, name: &str, epoch: Option<u64>, at_most: usize) -> Result<ProofTree, Error> {
+        let (view, record, members) = self.store.view_of(name, epoch)?;
         let spec = self.spec_of(&record, name, view.commitment())?;
         let batch = Batch::build_as(&view.vector()?, &members, spec.structure());
         let batch = batch.map_err(batch_error(self.store.dir(), name))?;

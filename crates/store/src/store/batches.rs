@@ -6,7 +6,9 @@ use evergrove_primitives::Digest;
 use evergrove_verifier::{Commitment, NodeKind};
 
 use super::changes::{first_empty, unknown};
+use super::database::Reading;
 use super::layout::{BATCHES, BackendRecord, BatchRecord, MEMBERS, ProvenRecord};
+use super::view::View;
 use super::write::{read_members, read_record};
 use super::{Epoch, Store};
 use crate::Error;
@@ -177,7 +179,18 @@ impl Store {
 
     /// The record and the members of a batch, read in one transaction.
     pub(crate) fn record(&self, name: &str) -> Result<(BatchRecord, Vec<u64>), Error> {
+        self.record_in(&self.begin_read()?, name)
+    }
+
+    /// The table in the current epoch or in `epoch`, with the current record and members of a batch: all from one
+    /// transaction, so that changes that are committed meanwhile do not come between them.
+    pub(crate) fn view_of(&self, name: &str, epoch: Option<u64>) -> Result<(View, BatchRecord, Vec<u64>), Error> {
         let read = self.begin_read()?;
+        let (record, members) = self.record_in(&read, name)?;
+        Ok((self.view_in(&read, epoch)?, record, members))
+    }
+
+    fn record_in(&self, read: &Reading, name: &str) -> Result<(BatchRecord, Vec<u64>), Error> {
         match read.open_table(BATCHES)?.get(name)?.zip(read.open_table(MEMBERS)?.get(name)?) {
             Some((record, members)) => {
                 let members = read_members(self.dir(), self.format, name, &members)?;

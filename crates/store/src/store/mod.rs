@@ -252,8 +252,7 @@ impl Store {
 
     /// A view of the current epoch.
     pub fn view(&self) -> Result<View, Error> {
-        let read = self.begin_read()?;
-        View::new(self.dir.clone(), self.read_epochs(&read, None)?, self.schema.clone(), &read)
+        self.view_in(&self.begin_read()?, None)
     }
 
     /// A view of an epoch.
@@ -261,8 +260,12 @@ impl Store {
     /// # Errors
     /// [`Error::UnknownEpoch`] if it has been pruned or does not exist yet.
     pub fn view_at(&self, epoch: u64) -> Result<View, Error> {
-        let read = self.begin_read()?;
-        View::new(self.dir.clone(), self.read_epochs(&read, Some(epoch))?, self.schema.clone(), &read)
+        self.view_in(&self.begin_read()?, Some(epoch))
+    }
+
+    /// A view of the current epoch, or of `epoch`, in a transaction.
+    fn view_in(&self, read: &Reading, epoch: Option<u64>) -> Result<View, Error> {
+        View::new(self.dir.clone(), self.read_epochs(read, epoch)?, self.schema.clone(), read)
     }
 
     pub(crate) fn objects(&self) -> &Objects {
