@@ -44,12 +44,13 @@ pub struct Config {
     /// Answers to changes then wait for proofs. Otherwise epochs are committed while proofs are made, and the next
     /// proofs are those of the last epoch.
     pub prove_each_epoch: bool,
-    /// How long a caller waits for the commit of its changes, or for its turn to read the store. Then it is told to try
-    /// again.
+    /// How long a caller waits for the commit of its changes, unless each epoch is proven, or for its turn to read the
+    /// store. Then it is told to try again.
     pub answer_time: Duration,
     /// Greatest height to which positions beyond the table double it; `None` refuses such positions.
     pub grow: Option<u8>,
-    /// Number of epochs that are kept, with the proofs that batches can still use; `None` keeps all.
+    /// Number of epochs that are kept, with the proofs that batches can still use; `None` keeps all. The epoch of each
+    /// last proof is kept too, if it is among the last 1,024 and the disk is not full.
     pub keep: Option<u64>,
     /// How long a leaving service reports that it leaves before it stops, so that a load balancer sends no more
     /// callers. It still answers all requests.

@@ -307,7 +307,7 @@ impl Epochs {
             };
             let e = match applied {
                 Ok(report) => {
-                    self.shared.set_full(false);
+                    self.shared.set_full_for_epochs(false);
                     return Ok(report.after);
                 }
                 Err(e) if e.is_full() || failed => e,
@@ -315,7 +315,7 @@ impl Epochs {
             };
             tracing::warn!(error = %e, "an epoch could not be written");
             if e.is_full() {
-                self.shared.set_full(true);
+                self.shared.set_full_for_epochs(true);
             }
             self.shared.recover()?;
             let now = self.shared.read(Store::epoch)?;

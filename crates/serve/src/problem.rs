@@ -121,15 +121,15 @@ impl Problem {
 
     pub(crate) fn late(waited: u64, seconds: u64) -> Self {
         let detail = format!(
-            "no commit within {waited} s: the changes are dropped, unless they are being committed. Ask for the outcome \
-             by the key of the request, or send it again with the same key"
+            "no commit within {waited} s: the changes are dropped, unless they are being committed. Send the request \
+             again with the same Idempotency-Key, so that it is made once"
         );
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "late", "No commit in time", detail).after(seconds)
     }
 
     pub(crate) fn busy(waited: u64) -> Self {
-        let detail = format!("other requests read the store, and none of them has ended within {waited} s");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Too many readers", detail).after(10)
+        let detail = format!("too many other requests: no turn for this one within {waited} s");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Too many requests", detail).after(10)
     }
 
     pub(crate) fn streams(limit: usize) -> Self {

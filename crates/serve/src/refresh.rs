@@ -74,10 +74,13 @@ impl Refresher {
     pub(crate) fn run(mut self) -> Result<(), Error> {
         loop {
             let turns = *self.turns.borrow_and_update();
-            if !self.refresh()? {
+            let done = self.refresh()?;
+            if done || self.shared.is_full() {
+                self.prune()?;
+            }
+            if !done {
                 continue;
             }
-            self.prune()?;
             self.refreshed.send_replace(turns);
             if !self.wait() {
                 return Ok(());
@@ -108,10 +111,11 @@ impl Refresher {
     fn refresh(&mut self) -> Result<bool, Error> {
         let stall_watch = StallWatch::new(&self.shared, &self.runtime);
         let shared = self.shared.clone();
+        shared.wait_for_recovery();
         let refreshed = {
             let store = shared.store();
             shared.set_refreshing(Some(stall_watch.cancel()));
-            // If it has failed before, [`Shared::recover`] could not stop this refresh.
+            // After a failure before this, nobody would stop this refresh.
             let outcome = if store.has_failed() { None } else { Some(self.refresh_batches(&store, &stall_watch)) };
             match outcome {
                 Some(Err(e)) if !store.has_failed() => return Err(e),
@@ -137,6 +141,10 @@ impl Refresher {
             (false, None) => Some(RETRY[0]),
             (false, Some(last)) => Some((last * 2).min(RETRY[1])),
         };
+        if done {
+            // No proof is missing, so no room is missing for one.
+            shared.set_full_for_proofs(false);
+        }
         let retry_after = self.retry.map_or(0, |pause| pause.as_secs());
         shared.set_failing(failing.clone());
         for Failing { batch, epoch, cause } in failing {
@@ -148,7 +156,6 @@ impl Refresher {
     /// Proves every batch that needs it. If a batch fails, the others are still tried. Returns those that failed.
     fn refresh_batches(&mut self, store: &Store, stall_watch: &StallWatch) -> Result<Vec<Failing>, Error> {
         let epoch = store.epoch()?.number;
-        self.shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
         if self.looked != epoch {
             self.shared.set_lost(lost(store)?);
             self.looked = epoch;
@@ -190,11 +197,12 @@ impl Refresher {
         let prover = Prover::new(store, shared.backends(), shared.engine()).with_progress(&progress);
         let outcome = prover.with_cancel(stall_watch.cancel()).prove_at(name, epoch);
         shared.end_progress(name);
-        if store.batch(name).is_ok_and(|batch| batch.since > epoch) {
-            tracing::info!("the members of the batch have changed meanwhile: the next refresh proves the new ones");
-            return Ok(());
-        }
+        let superseded = store.batch(name).map_err(|e| (epoch, e.to_string()))?.since > epoch;
         match outcome {
+            Ok(_) | Err(Error::EmptySlot { .. } | Error::OutOfRange { .. }) if superseded => {
+                tracing::info!("the members of the batch have changed meanwhile: the next refresh proves the new ones");
+                Ok(())
+            }
             Ok(report) => {
                 let seconds = started.elapsed().as_secs_f64();
                 shared.metrics.refresh.get_or_create(&of_batch(name)).observe(seconds);
@@ -202,9 +210,11 @@ impl Refresher {
                 gauge.set(i64::try_from(report.epoch).unwrap_or(i64::MAX));
                 tracing::info!(made = report.made, total = report.total, seconds, "proven");
                 shared.set_stalled(false);
-                shared.set_full(false);
+                shared.set_full_for_proofs(false);
                 shared.count_proof();
                 shared.found(name);
+                let proven = store.batches().unwrap_or_default().into_iter();
+                shared.proven_to(proven.map(|batch| batch.proven.map_or(0, |proven| proven.epoch)).min().unwrap_or(0));
                 shared.publish(Event::of_proof(&report, seconds));
                 Ok(())
             }
@@ -213,12 +223,12 @@ impl Refresher {
                     tracing::info!("stopped: the next start continues with the proofs that exist");
                     return Err((epoch, e.to_string()));
                 }
+                if e.is_full() {
+                    shared.set_full_for_proofs(true);
+                }
                 if shared.is_interrupted() {
                     tracing::info!("stopped: the database is opened again first");
                     return Err((epoch, e.to_string()));
-                }
-                if e.is_full() {
-                    shared.set_full(true);
                 }
                 let cause = if stall_watch.is_over() { shared.stop_reason() } else { e.to_string() };
                 shared.metrics.failures.get_or_create(&of_batch(name)).inc();
@@ -237,7 +247,8 @@ impl Refresher {
         let batches = shared.read(Store::batches)?;
         let proofs = batches.iter().filter_map(|batch| batch.proven.as_ref());
         let behind = proofs.map(|proven| newest.saturating_sub(proven.epoch) + 1).max().unwrap_or(0);
-        let kept = keep.max(behind.min(RECENT as u64));
+        // On a full disk no proof can be stored, so none would ever let older epochs go.
+        let kept = if shared.is_full() { keep } else { keep.max(behind.min(RECENT as u64)) };
         if epochs <= kept || (epochs < kept.saturating_mul(2) && !shared.is_full()) {
             return Ok(());
         }
@@ -257,7 +268,7 @@ impl Refresher {
             Err(e) if e.is_full() || failed => {
                 tracing::warn!(error = %e, "not pruned");
                 if e.is_full() {
-                    shared.set_full(true);
+                    shared.set_full_for_epochs(true);
                 }
                 shared.recover()?;
             }

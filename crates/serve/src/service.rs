@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ pub(crate) const READERS: usize = 16;
 const PUBLIC_READERS: usize = 4;
 /// How many times a failed read opens the store again and is repeated.
 const RECOVERIES: usize = 5;
-/// Time between two attempts to have the store alone, in order to open it again.
+/// Time between two looks whether a thread opens the store again.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(1);
 /// Greatest number of bodies of changes that are parsed at the same time.
 const PARSERS: usize = 4;
@@ -135,7 +135,7 @@ impl Shutdown {
 pub struct Summary {
     /// Epochs committed.
     pub epochs: u64,
-    /// Proofs of batches, one for each batch and epoch.
+    /// Proofs of batches.
     pub proofs: u64,
     /// Batches without a proof of the last epoch.
     pub stale: Vec<String>,
@@ -203,6 +203,22 @@ impl Drop for Blocking {
     }
 }
 
+/// A thread in [`Shared::recover`].
+struct Recovering<'a>(&'a AtomicUsize);
+
+impl<'a> Recovering<'a> {
+    fn new(threads: &'a AtomicUsize) -> Self {
+        threads.fetch_add(1, Ordering::SeqCst);
+        Self(threads)
+    }
+}
+
+impl Drop for Recovering<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// State that handlers and the threads of epochs and proofs share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
@@ -232,10 +248,13 @@ pub(crate) struct Shared {
     failing: Mutex<Vec<Failing>>,
     /// The handle that stops the current refresh, and whether it has to make way for [`Self::recover`].
     refreshing: Mutex<(Option<Cancel>, bool)>,
+    /// Number of threads in [`Self::recover`].
+    recovering: AtomicUsize,
     /// Batches whose last proof is lost.
     lost: Mutex<BTreeSet<String>>,
     stalled: AtomicBool,
-    full: AtomicBool,
+    /// Whether the last epoch and the last proof found no space on the disk.
+    full: Mutex<(bool, bool)>,
     cycle_millis: AtomicU64,
     epochs: AtomicU64,
     proofs: AtomicU64,
@@ -292,27 +311,29 @@ impl Shared {
     /// Opens the store again after a read or write of its file failed. A refresh is stopped, because it reads the store
     /// until it ends. It then begins again.
     pub(crate) fn recover(&self) -> Result<(), Error> {
-        while self.store().has_failed() {
-            {
-                let mut refreshing = lock(&self.refreshing);
-                if let Some(cancel) = refreshing.0.take() {
-                    cancel.cancel();
-                    refreshing.1 = true;
-                }
-            }
-            // Another thread may open the store first, and the next refresh may then begin: no wait for its end.
-            let mut store = match self.parts().store.try_write() {
-                Ok(store) => store,
-                Err(TryLockError::Poisoned(store)) => store.into_inner(),
-                Err(TryLockError::WouldBlock) => {
-                    thread::sleep(RECOVERY_PAUSE);
-                    continue;
-                }
-            };
-            self.backups().break_off();
-            store.recover()?;
+        // Counted before anything else. Another thread may open the store first: the next refresh, which nobody would
+        // stop, then waits for this one.
+        let _recovering = Recovering::new(&self.recovering);
+        if !self.store().has_failed() {
+            return Ok(());
         }
-        Ok(())
+        {
+            let mut refreshing = lock(&self.refreshing);
+            if let Some(cancel) = refreshing.0.take() {
+                cancel.cancel();
+                refreshing.1 = true;
+            }
+        }
+        let mut store = self.store_alone();
+        self.backups().break_off();
+        store.recover()
+    }
+
+    /// Waits until no thread is about to open the store again. A refresh begins only then.
+    pub(crate) fn wait_for_recovery(&self) {
+        while self.recovering.load(Ordering::SeqCst) > 0 {
+            thread::sleep(RECOVERY_PAUSE);
+        }
     }
 
     /// Records the handle of the refresh that begins, or that the refresh has ended. Returns true if the one before was
@@ -326,19 +347,35 @@ impl Shared {
         lock(&self.refreshing).1
     }
 
-    /// True after a write found no space on the disk, until a write succeeds.
+    /// True after a write found no space on the disk, until a write of the same kind succeeds.
     pub(crate) fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
+        let full = lock(&self.full);
+        full.0 || full.1
     }
 
-    /// Records whether the disk is full. A full disk needs the pages that a backup holds, so a running backup is broken
-    /// off.
-    pub(crate) fn set_full(&self, full: bool) {
-        if full {
+    /// Records whether epochs find space on the disk.
+    pub(crate) fn set_full_for_epochs(&self, is_full: bool) {
+        self.set_full(|full| full.0 = is_full);
+    }
+
+    /// Records whether proofs find space on the disk. An epoch may fit into free pages of the database while a proof,
+    /// which is a new file, does not.
+    pub(crate) fn set_full_for_proofs(&self, is_full: bool) {
+        self.set_full(|full| full.1 = is_full);
+    }
+
+    /// A full disk needs the pages that a backup holds, so a running backup is broken off.
+    fn set_full(&self, change: impl FnOnce(&mut (bool, bool))) {
+        let is_full = {
+            let mut full = lock(&self.full);
+            change(&mut full);
+            let is_full = full.0 || full.1;
+            self.metrics.disk_full.set(is_full.into());
+            is_full
+        };
+        if is_full {
             self.backups().break_off();
         }
-        self.full.store(full, Ordering::Relaxed);
-        self.metrics.disk_full.set(full.into());
     }
 
     /// True while the service accepts changes.
@@ -410,25 +447,24 @@ impl Shared {
         let _ = self.events.send(event);
     }
 
-    /// Records when an epoch was committed and when it was proven.
+    /// Records when an epoch was committed.
     fn remember(&self, event: &Event) {
         let mut recent = lock(&self.recent);
-        match event {
-            Event::Epoch { epoch, set, deleted, .. } => {
-                if recent.len() == RECENT {
-                    recent.pop_front();
-                }
-                let (at, proven_after) = (Instant::now(), None);
-                recent.push_back(Recent { epoch: *epoch, at, set: *set, deleted: *deleted, proven_after });
+        if let Event::Epoch { epoch, set, deleted, .. } = event {
+            if recent.len() == RECENT {
+                recent.pop_front();
             }
-            Event::Proof { epoch, .. } => {
-                // The proof also shows what earlier epochs without a proof have changed.
-                let shown = recent.iter_mut().filter(|recent| recent.epoch <= *epoch);
-                for recent in shown.filter(|recent| recent.proven_after.is_none() || recent.epoch == *epoch) {
-                    recent.proven_after = Some(recent.at.elapsed());
-                }
-            }
-            _ => {}
+            let (at, proven_after) = (Instant::now(), None);
+            recent.push_back(Recent { epoch: *epoch, at, set: *set, deleted: *deleted, proven_after });
+        }
+    }
+
+    /// Records that every batch has a proof of this epoch or of a later one. Such a proof also shows what the epochs
+    /// before have changed.
+    pub(crate) fn proven_to(&self, epoch: u64) {
+        let mut recent = lock(&self.recent);
+        for recent in recent.iter_mut().filter(|recent| recent.epoch <= epoch && recent.proven_after.is_none()) {
+            recent.proven_after = Some(recent.at.elapsed());
         }
     }
 
@@ -604,9 +640,10 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
         trees: Mutex::default(),
         failing: Mutex::default(),
         refreshing: Mutex::default(),
+        recovering: AtomicUsize::new(0),
         lost: Mutex::new(lost),
         stalled: AtomicBool::new(false),
-        full: AtomicBool::new(false),
+        full: Mutex::default(),
         cycle_millis: AtomicU64::new(0),
         epochs: AtomicU64::new(0),
         proofs: AtomicU64::new(0),
@@ -690,6 +727,7 @@ impl Work {
         let (turns, told) = watch::channel(1);
         let (refreshed, known) = watch::channel(0);
         let epoch = shared.store().epoch()?.number;
+        shared.metrics.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
         let shutdown = shared.shutdown.clone();
         let runtime = Handle::current();
         let epochs = Epochs::new(shared.clone(), requests, runtime.clone(), turns, known);

@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         prover.define(&args.batch, members, &choice)?;
     }
     if args.watch {
-        progress.watch(prover.tree(&args.batch, SHOWN)?.nodes);
+        progress.watch(prover.tree(&args.batch, None, SHOWN)?.nodes);
     }
     let start = Instant::now();
     let batch = prover.prove(&args.batch)?;

@@ -91,7 +91,8 @@ pub(crate) struct Args {
     /// changes then wait for proofs
     #[arg(long)]
     prove_each_epoch: bool,
-    /// Seconds that a caller waits for the commit of its changes, or for its turn to read the store; then it is told to try again
+    /// Seconds that a caller waits for the commit of its changes, or for its turn to read the store; then it is told to try again. With
+    /// --prove-each-epoch there is no limit for commits
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86400))]
     max_wait: u64,
     /// Let positions beyond the vector double it, up to --max-height
@@ -100,7 +101,7 @@ pub(crate) struct Args {
     /// Height above which --grow does not make the vector higher: positions from 2^H on are refused
     #[arg(long, value_name = "H", default_value_t = 32, requires = "grow", value_parser = clap::value_parser!(u8).range(1..=40))]
     max_height: u8,
-    /// Epochs to keep: older ones are pruned when there are twice as many [default: all]
+    /// Epochs to keep, and those since the last proof of each batch: older ones are pruned when there are twice as many [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
     /// Seconds between the signal to stop and the stop. Meanwhile /readyz answers 503, so that a load balancer sends no more callers, and
@@ -169,6 +170,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         health: None,
     };
     let store = Store::open(&args.store.store)?;
+    store.check_writable()?;
     let config = proving.config(catalog, None)?;
     let mut backends = config.backends();
     config.add_apps(&mut backends, &store)?;

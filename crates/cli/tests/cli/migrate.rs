@@ -27,6 +27,7 @@ fn a_store_of_version_0_1_is_migrated() {
         &["prove", "--store", "old", "--batch", "new", "--indices", "1"],
         &["prune", "--store", "old"],
         &["batches", "--store", "old", "--drop", "native"],
+        &["serve", "--store", "old", "--no-token", "--listen", "127.0.0.1:0"],
     ] {
         let run = world.run(change);
         assert_eq!(run.code, 3, "{change:?}: {}", run.err);

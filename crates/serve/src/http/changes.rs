@@ -72,7 +72,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
         (status = 422, description = "The changes cannot be made, or the key is another request's", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The queue is full: come again after Retry-After seconds", body = Problem, content_type = "application/problem+json"),
         (status = 500, description = "The store failed", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "The service stops, or the changes were not committed in time: ask for the outcome by the key", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The service stops, or the changes were not committed in time: send them again with the same key", body = Problem, content_type = "application/problem+json"),
         (status = 507, description = "The disk of the store is full: come again when there is room", body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -113,9 +113,14 @@ pub(crate) async fn post(
     let (answer, answered) = oneshot::channel();
     shared.metrics.waiting.inc();
     place.send(Waiting { body, key, if_match, asker: Asker { answer, record } });
-    // If the time is over, the request is dropped, unless it is being committed.
-    let answered = tokio::time::timeout(config.answer_time, answered).await;
-    let answered = answered.map_err(|_| Problem::late(config.answer_time.as_secs(), shared.retry_after()))?;
+    let answered = if config.prove_each_epoch {
+        // The commit waits for proofs, whatever time they take.
+        answered.await
+    } else {
+        // When the time is over, the request is dropped, unless it is being committed.
+        let answered = tokio::time::timeout(config.answer_time, answered).await;
+        answered.map_err(|_| Problem::late(config.answer_time.as_secs(), shared.retry_after()))?
+    };
     let Done { epoch, changes, replayed } = answered.map_err(|_| Problem::store())??;
     let replayed = if replayed { "true" } else { "false" };
     Ok(([(REPLAYED, replayed)], Json(Committed::new(epoch, changes))))

@@ -39,7 +39,7 @@ pub(crate) struct Committing {
     pub(crate) set: usize,
     /// Rows that were deleted.
     pub(crate) deleted: usize,
-    /// Seconds from the commit to the latest proof of a batch for this epoch.
+    /// Seconds from the commit until every batch had a proof of this epoch or of a later one.
     pub(crate) proven_after: Option<f64>,
 }
 

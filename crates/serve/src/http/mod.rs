@@ -44,7 +44,7 @@ pub(crate) use events::public_streams;
 #[openapi(
     info(
         title = "Evergrove",
-        description = "A stream of changes of a committed table in, a fresh proof of every epoch out.",
+        description = "A stream of changes of a committed table in, fresh proofs out.",
         license(name = "MIT OR Apache-2.0")
     ),
     tags(

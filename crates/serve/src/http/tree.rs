@@ -112,8 +112,12 @@ pub(crate) async fn tree(
         // Each plan and each end of a run changes `turns`. The tree must then read again which proofs are stored.
         let turns = asking.runs().turns(&name);
         let proving = asking.working().filter(|working| working.batch == name).map(|working| working.epoch);
-        let current = store.epoch()?.number;
-        let epoch = proving.unwrap_or(current);
+        // The members may have changed since this epoch.
+        let proving = proving.filter(|epoch| store.batch(&name).is_ok_and(|batch| batch.since <= *epoch));
+        let epoch = match proving {
+            Some(epoch) => epoch,
+            None => store.epoch()?.number,
+        };
         {
             let kept = asking.kept_trees();
             let mut found = kept.iter().filter(|(of, at, _)| *of == name && *at == turns);
@@ -122,9 +126,11 @@ pub(crate) async fn tree(
             }
         }
         let prover = Prover::new(store, asking.backends(), asking.engine());
-        let tree = match prover.tree(&name, Some(epoch), SHOWN) {
-            // The members may have changed since, or the epoch was pruned.
-            Err(Error::EmptySlot { .. } | Error::OutOfRange { .. } | Error::UnknownEpoch { .. }) if epoch < current => {
+        let tree = match prover.tree(&name, proving, SHOWN) {
+            // Between these reads, a commit has changed the members, or the epoch was pruned.
+            Err(Error::EmptySlot { .. } | Error::OutOfRange { .. } | Error::UnknownEpoch { .. })
+                if proving.is_some() =>
+            {
                 prover.tree(&name, None, SHOWN)?
             }
             tree => tree?,

@@ -165,25 +165,30 @@ fn questions_of_callers_who_are_gone_keep_their_turns() {
 #[test]
 fn callers_wait_for_a_commit_or_for_a_turn_only_so_long() {
     let answer_time = Duration::from_millis(500);
-    let world = World::start(Config { answer_time, ..each_epoch() }, Gate::closed());
-    assert_eq!(world.json("POST", "/v1/changes", &set(3, 1), 200)["epoch"], 2);
-    let late = |body: &str| {
-        let answer = world.client.send("POST", "/v1/changes", &[("idempotency-key", "k")], body.as_bytes()).unwrap();
-        (
-            answer.status,
-            answer.text().contains("urn:evergrove:problem:late"),
-            answer.headers.contains_key("retry-after"),
-        )
+    let (disk, hold) = (Disk::new(), Hold::default());
+    let world = World::on(&disk, &hold, Config { answer_time, ..Config::default() }, Gate::open());
+    // The service reads its batches at the start, and nothing on its own after that.
+    thread::sleep(Duration::from_secs(1));
+    let late = |headers: &[(&str, &str)], body: &str| {
+        let answer = world.client.send("POST", "/v1/changes", headers, body.as_bytes()).unwrap();
+        let is_late = answer.text().contains("urn:evergrove:problem:late");
+        (answer.status, is_late, answer.headers.contains_key("retry-after"))
     };
+    let key = [("idempotency-key", "k")];
+    hold.set(true);
+    // The first request is being committed when its time is over. The second one waits behind it and is dropped.
     let start = Instant::now();
-    assert_eq!(late(&set(4, 1)), (503, true, true));
-    assert!(start.elapsed() >= answer_time, "{:?}", start.elapsed());
-    world.gate.set(true);
-    world.wait(|status| status["queue"]["waiting"] == 0 && status["batches"][0]["fresh"] == true);
-    // The request was dropped, so it can be sent again.
+    assert_eq!([late(&[], &set(3, 7)), late(&key, &set(4, 1))], [(503, true, true); 2]);
+    assert!(start.elapsed() >= 2 * answer_time, "{:?}", start.elapsed());
+    hold.set(false);
+    world.wait(|status| status["queue"]["waiting"] == 0);
+    let status = world.json("GET", "/v1/status", "", 200);
+    assert_eq!(status["epoch"], 2);
+    let opening = world.client.get("/v1/openings/3");
+    world.check_opening(&opening.body, 3, status["commitment"].as_str().unwrap(), 7);
     world.problem("GET", "/v1/changes/k", "", 404, "not-found");
-    assert_eq!(world.json("GET", "/v1/status", "", 200)["epoch"], 2);
-    assert_eq!(late(&set(4, 1)).0, 200);
+    assert_eq!(late(&key, &set(4, 1)).0, 200);
+    assert_eq!(world.json("GET", "/v1/status", "", 200)["epoch"], 3);
     world.stop();
 
     let (disk, hold) = (Disk::new(), Hold::default());

@@ -135,3 +135,35 @@ fn a_service_that_stops_proves_its_last_epoch() {
     let summary = world.service.join().unwrap().unwrap();
     assert_eq!((summary.epochs, summary.proofs, summary.stale.len()), (2, 2, 0));
 }
+
+/// Callers who do not wait keep the disk full, and the refresh is stopped again and again. It still prunes.
+#[test]
+fn a_full_disk_is_pruned_while_callers_repeat_their_requests() {
+    let (disk, keep) = (Disk::new(), 4);
+    let world = World::on(&disk, &Hold::default(), Config { keep: Some(keep), ..Config::default() }, Gate::open());
+    let all = |x: u64| (0..80).map(|i| set(i, x + i)).collect::<Vec<_>>().join("\n");
+    // One proof of a late epoch is missing, so these epochs are kept.
+    world.gate.fail(usize::MAX / 2);
+    (2..40).for_each(|x| drop(world.json("POST", "/v1/changes", &all(x), 200)));
+    let room = disk.blocks();
+    disk.limit(move || room);
+    world.gate.fail(0);
+    world.gate.set(false);
+    let start = Instant::now();
+    let mut refused = 0;
+    loop {
+        let status = world.client.post("/v1/changes", &all(1000 + refused)).status;
+        match status {
+            507 => refused += 1,
+            status => assert_eq!(status, 200),
+        }
+        if status == 200 && refused > 0 {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{refused} requests refused");
+    }
+    world.gate.set(true);
+    world.wait(|status| status["batches"][0]["fresh"] == true && status["disk_full"] == false);
+    assert_eq!(world.client.get("/v1/epochs/2").status, 404);
+    world.stop();
+}

@@ -141,7 +141,8 @@ impl<'a> Prover<'a> {
     }
 
     /// Like [`Self::prove`], but for an epoch that is still kept, with the current members. Others may commit epochs
-    /// meanwhile. The batch keeps its last proof if its members have changed since `epoch`.
+    /// meanwhile. The batch keeps its last proof if that is of a later epoch, or if its members have changed since
+    /// `epoch`.
     ///
     /// # Errors
     /// Those of [`Self::prove`]; [`Error::UnknownEpoch`]; [`Error::EmptySlot`] if a member had no row in `epoch`.

@@ -235,7 +235,8 @@ impl Store {
         batches.entries()?.map(record).collect()
     }
 
-    /// Records a finished proof, unless the members of the batch have changed since the proof's epoch.
+    /// Records a finished proof, unless the members of the batch have changed since the proof's epoch, or the batch has a
+    /// proof of a later epoch.
     pub(crate) fn set_proven(
         &self,
         name: &str,
@@ -244,7 +245,14 @@ impl Store {
         proven: &ProvenRecord,
     ) -> Result<(), Error> {
         self.write(0, |view, _| match view.batch(name)? {
-            Some(record) if record.since <= proven.epoch && view.members(name)? == members => {
+            Some(record)
+                if record.since <= proven.epoch
+                    && !record
+                        .proven
+                        .as_ref()
+                        .is_some_and(|p| record.backend == *backend && p.epoch > proven.epoch)
+                    && view.members(name)? == members =>
+            {
                 let record = BatchRecord { backend: backend.clone(), proven: Some(proven.clone()), ..record };
                 view.put_batch(name, &record)?;
                 Ok(((), true))

@@ -18,7 +18,7 @@ fn the_tree_is_the_plan_and_says_what_is_stored() {
     let members: Vec<u64> = (0..200).step_by(3).collect();
     with_prover(&store, &backends, |prover| {
         prover.define("b", &members, &choice(Profile::Paper)).expect("a new batch");
-        let tree = prover.tree("b", 1000).expect("a tree");
+        let tree = prover.tree("b", None, 1000).expect("a tree");
         let numbers: Vec<_> = tree.nodes.iter().map(|node| node.number).collect();
         assert_eq!(numbers, (0..tree.total).collect::<Vec<_>>());
         assert_eq!(open(&tree).len(), tree.total, "nothing is proven");
@@ -34,18 +34,26 @@ fn the_tree_is_the_plan_and_says_what_is_stored() {
 
         let report = prover.prove("b").expect("proves");
         assert_eq!((report.made, report.total), (tree.total, tree.total));
-        assert_eq!(open(&prover.tree("b", 1000).expect("a tree")), BTreeSet::new());
+        assert_eq!(open(&prover.tree("b", None, 1000).expect("a tree")), BTreeSet::new());
 
         // The missing proofs are those that a refresh makes: a path.
         store.apply(&set(&[(3, 1000)])).expect("changes");
-        let tree = prover.tree("b", 1000).expect("a tree");
+        let tree = prover.tree("b", None, 1000).expect("a tree");
         let path: Vec<_> = std::iter::successors(Some(0), |number| tree.nodes[*number].parent).collect();
         assert_eq!(open(&tree), path.into_iter().collect(), "the first bucket and those above it");
-        let top = prover.tree("b", 5).expect("a tree");
+        let top = prover.tree("b", None, 5).expect("a tree");
         assert_eq!((top.nodes.len(), top.total), (5, tree.total));
         assert!(top.nodes.iter().all(|node| node.depth <= 3 && tree.nodes[node.number] == *node));
         assert_eq!(prover.prove("b").expect("proves").made, open(&tree).len());
-        assert!(matches!(prover.tree("c", 5), Err(Error::UnknownBatch { .. })));
+        assert!(matches!(prover.tree("c", None, 5), Err(Error::UnknownBatch { .. })));
+
+        // An earlier epoch has its tree and its proofs, and the batch keeps its later proof.
+        let before = prover.tree("b", Some(1), 1000).expect("a tree");
+        assert_eq!((before.epoch.number, open(&before)), (1, BTreeSet::new()));
+        let again = prover.prove_at("b", 1).expect("proves");
+        assert_eq!((again.epoch, again.made, again.canonical), (1, 0, report.canonical));
+        assert_eq!(store.batch("b").expect("a batch").proven.expect("a proof").epoch, 2);
+        assert!(matches!(prover.prove_at("b", 3), Err(Error::UnknownEpoch { .. })));
     });
 }
 
