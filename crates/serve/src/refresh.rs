@@ -252,16 +252,19 @@ impl Refresher {
         if epochs <= kept || (epochs < kept.saturating_mul(2) && !shared.is_full()) {
             return Ok(());
         }
-        let (pruned, failed) = {
+        let (pruned, failed) = if shared.is_full() {
             let mut store = shared.store_alone();
             // A backup may still need the proofs of its epoch. On a full disk, free space matters more.
-            if shared.is_full() {
-                shared.backups().break_off();
-            } else if shared.backups().is_running() {
-                return Ok(());
-            }
+            shared.backups().break_off();
             let pruned = store.prune(kept, false);
             (pruned, store.has_failed())
+        } else if shared.backups().is_running() {
+            return Ok(());
+        } else {
+            let store = shared.store();
+            let pruned = store.prune_in_use(kept);
+            let failed = pruned.is_err() && store.has_failed();
+            (pruned, failed)
         };
         match pruned {
             Ok(report) => tracing::info!(epochs = report.epochs, proofs = report.objects, "pruned"),

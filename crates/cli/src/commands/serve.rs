@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use evergrove::apps::catalog::Catalog;
 use evergrove::commit::BackendSpec;
 use evergrove::jobs::metrics::Metrics;
-use evergrove::store::Store;
+use evergrove::store::{Options, Store};
 use evergrove::{Backend, Config, Environment};
 use evergrove_serve::{Config as ServeConfig, KeyFiles, Parts, ServeError, Shutdown, Token, Tokens, serve};
 use prometheus_client::registry::Registry;
@@ -95,6 +95,9 @@ pub(crate) struct Args {
     /// --prove-each-epoch there is no limit for commits
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86400))]
     max_wait: u64,
+    /// Memory for pages of the database. Pages beyond it are read from the file again
+    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = parse_size)]
+    cache: u64,
     /// Let positions beyond the vector double it, up to --max-height
     #[arg(long)]
     grow: bool,
@@ -169,7 +172,8 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         #[cfg(feature = "health")]
         health: None,
     };
-    let store = Store::open(&args.store.store)?;
+    let cache = usize::try_from(args.cache).unwrap_or(usize::MAX);
+    let store = Store::open_with(&args.store.store, &Options::default().with_cache_bytes(cache))?;
     store.check_writable()?;
     let config = proving.config(catalog, None)?;
     let mut backends = config.backends();

@@ -10,6 +10,8 @@ use crate::Error;
 
 /// Number of versions that the first transaction on a full disk removes.
 const FIRST_STEP: usize = 64;
+/// Number of versions that one transaction removes while others commit: some 10 ms.
+const SHORT_STEP: usize = 1024;
 
 /// What pruning removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,15 @@ pub struct PruneReport {
     pub leftovers: usize,
 }
 
+/// What pruning removes, before it does.
+struct Pruning {
+    report: PruneReport,
+    /// Proofs that no batch refers to.
+    orphans: Vec<Key>,
+    /// Epochs come first: as soon as some are removed, nobody can read what they need.
+    old: Vec<Old>,
+}
+
 impl Store {
     /// Keeps the last `keep` epochs and the proofs that batches refer to: the final proof of each batch, and the proofs
     /// below it that its next refresh can use. With `dry_run`, only returns what it would remove.
@@ -43,22 +54,61 @@ impl Store {
     /// # Errors
     /// [`Error::KeepNothing`].
     pub fn prune(&mut self, keep: u64, dry_run: bool) -> Result<PruneReport, Error> {
-        if keep == 0 {
-            return Err(Error::KeepNothing);
-        }
-        // Looks up the objects before removing anything, so an error leaves everything as it is.
-        let wanted = self.referenced()?;
-        let (objects, _) = self.objects().list()?;
-        let orphans: Vec<_> = objects.into_iter().filter(|o| !wanted.contains(&o.key)).collect();
         self.check_writable()?;
         if !dry_run {
             self.database.check_whole()?;
         }
+        let Pruning { mut report, orphans, old } = self.find_old(keep)?;
+        report.leftovers = self.leftovers().len();
+        if dry_run {
+            return Ok(report);
+        }
+        orphans.iter().try_for_each(|key| self.objects().delete(key))?;
+        for left in self.leftovers() {
+            remove(left.as_ref())?;
+        }
+        if !old.is_empty() {
+            self.remove(report.oldest, &old)?;
+            match self.database.compact() {
+                // The removed versions have become free space in the file.
+                Err(e) if e.is_full() => self.recover()?,
+                done => done?,
+            }
+        }
+        reserve::keep(&self.dir);
+        Ok(report)
+    }
+
+    /// Like [`Self::prune`], while others read the store and commit epochs. Nobody may prove meanwhile. Commits wait for
+    /// one of several short transactions. The file keeps its size, and later epochs use the room that becomes free.
+    /// Keeps files of interrupted commands.
+    ///
+    /// # Errors
+    /// [`Error::KeepNothing`]; an error if the disk is full.
+    pub fn prune_in_use(&self, keep: u64) -> Result<PruneReport, Error> {
+        self.check_writable()?;
+        let Pruning { report, orphans, old } = self.find_old(keep)?;
+        orphans.iter().try_for_each(|key| self.objects().delete(key))?;
+        for some in old.chunks(SHORT_STEP) {
+            self.write(0, |view, _| Ok((view.remove(report.oldest, some)?, true)))?;
+        }
+        Ok(report)
+    }
+
+    /// What pruning to `keep` epochs removes. Reads the tables once.
+    fn find_old(&self, keep: u64) -> Result<Pruning, Error> {
+        if keep == 0 {
+            return Err(Error::KeepNothing);
+        }
+        let wanted = self.referenced()?;
+        let (mut objects, _) = self.objects().list()?;
+        objects.retain(|object| !wanted.contains(&object.key));
         let newest = self.epoch()?.number;
         let before = self.epochs()?.first().map_or(newest, |e| e.number);
         let oldest = before.max((newest + 1).saturating_sub(keep));
         let old = Old::find(&self.begin_read()?, oldest)?;
-        let mut report = PruneReport { oldest, ..PruneReport::default() };
+        let mut report = PruneReport { oldest, objects: objects.len(), ..PruneReport::default() };
+        report.object_bytes = objects.iter().map(|object| object.bytes).sum();
         for one in &old {
             *match one {
                 Old::Page(_) => &mut report.pages,
@@ -66,31 +116,7 @@ impl Store {
                 Old::Epoch(_) => &mut report.epochs,
             } += 1;
         }
-        for object in &orphans {
-            if !dry_run {
-                self.objects().delete(&object.key)?;
-            }
-            report.objects += 1;
-            report.object_bytes += object.bytes;
-        }
-        for left in self.leftovers() {
-            if !dry_run {
-                remove(left.as_ref())?;
-            }
-            report.leftovers += 1;
-        }
-        if !dry_run && !old.is_empty() {
-            self.remove(oldest, &old)?;
-            match self.database.compact() {
-                // The removed versions have become free space in the file.
-                Err(e) if e.is_full() => self.recover()?,
-                done => done?,
-            }
-        }
-        if !dry_run {
-            reserve::keep(&self.dir);
-        }
-        Ok(report)
+        Ok(Pruning { report, orphans: objects.into_iter().map(|object| object.key).collect(), old })
     }
 
     /// Removes old versions in one transaction. On a full disk it uses several transactions, small at first. Each can
