@@ -301,6 +301,7 @@ def drill_load(directory):
     for s in held:
         s.close()
     check(service.process.poll() is None, "the service has ended")
+    check(set(answers) == {200}, f"answers other than 200: {answers}")
     now, peak = memory(service.process)
     service.wait(fresh, 600)
     status = service.json("/v1/status")
@@ -361,6 +362,8 @@ def drill_storm(directory):
                 return
             tries = 0
             while n not in done:
+                if over.is_set():
+                    return
                 give_up = choose.random() * 0.02 if tries < args.retries and choose.random() < 0.3 else 0
                 broke_off[0] += give_up > 0
                 repeated[0] += tries > 0
@@ -383,7 +386,11 @@ def drill_storm(directory):
         while not over.wait(0.3 + 2 * choose.random()):
             service[0].kill()
             kills[0] += 1
-            service[0] = Service(store, "--max-waiting", "256")
+            try:
+                service[0] = Service(store, "--max-waiting", "256")
+            except SystemExit as error:
+                check(False, str(error))
+                over.set()
 
     began = time.monotonic()
     killer, callers = threading.Thread(target=kill), [threading.Thread(target=call, args=(n,)) for n in range(args.callers)]
@@ -396,6 +403,7 @@ def drill_storm(directory):
     took = time.monotonic() - began
     answered = {n: answer for n, answer in done.items() if answer}
     status = service[0].wait(fresh, 600)
+    check(kills[0] > 0 and replayed[0] > 0, f"{kills[0]} kills and {replayed[0]} repeated answers: send more requests")
     check(len(answered) == args.requests, f"{args.requests - len(answered)} requests were not made")
     check(status["rows"] == shared, f"{status['rows'] - shared} acknowledged changes are lost")
     last = {}
@@ -457,9 +465,10 @@ def on_small_disk(small):
     check(set(statuses) <= {200, 507} and statuses[-1] == 507, f"answers on the full disk: {sorted(set(statuses))}")
     status = service.json("/v1/status")
     check(status["disk_full"] and status["epoch"] == before + made, f"epoch {status['epoch']} after {made} changes")
+    # Errors would be raised here.
     for path in ("/v1/openings/3", "/v1/epochs", "/v1/batches/all/proof"):
         service.get(path)
-    check(service.get("/readyz", health=True) is not None, "/readyz")
+    service.get("/readyz", health=True)
     # Without room the process can be killed and started again, and the store pruned.
     service.kill()
     service = Service(store)
@@ -514,7 +523,8 @@ def drill_operate(directory):
         change = lambda n: [{"set": row.pop("index"), "row": {**row, column: n}} for row in map(dict, rows)]
         status, done = service.post(change(7))
         check(status == 200, f"{done}")
-        service.wait(lambda status: status["proving"] or fresh(status))
+        # A worker that holds a job.
+        service.wait(lambda status: status["provers"]["running"] > 0)
         workers[0].kill()
         service.wait(fresh)
         lap(f"{batch}: proven after kill -9 of a worker")
@@ -523,7 +533,8 @@ def drill_operate(directory):
         times[f"{batch}: backup bytes"] = os.path.getsize(backup)
         lap(f"{batch}: backed up")
         # A change after the backup is not in it.
-        service.post(change(8))
+        status, later = service.post(change(8))
+        check(status == 200 and later["epoch"] > made["epoch"], f"{later}")
         service.kill()
         restored = run("restore", backup, "--store", f"{store}.restored")
         check(restored["commitment"] == made["commitment"] == done["commitment"], "the restored commitment")
@@ -565,6 +576,7 @@ def drill_operate(directory):
     return {"seconds": times}
 
 
+threading.excepthook = lambda told: check(False, f"{told.exc_type.__name__}: {told.exc_value}")
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 with tempfile.TemporaryDirectory() as directory:
     logs = directory

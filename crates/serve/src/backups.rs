@@ -124,9 +124,13 @@ impl Backups {
         self.broken_off.inc();
     }
 
-    /// True while a backup runs.
+    /// True while a backup runs, begins or ends.
     pub(crate) fn is_running(&self) -> bool {
-        lock(&self.state).progress.is_some()
+        match self.running.try_lock() {
+            Ok(running) => running.is_some(),
+            Err(TryLockError::Poisoned(running)) => running.into_inner().is_some(),
+            Err(TryLockError::WouldBlock) => true,
+        }
     }
 
     pub(crate) fn report(&self) -> Report {

@@ -40,6 +40,10 @@ pub(crate) struct Refresher {
     retry: Option<Duration>,
     /// The last epoch at which lost proofs were looked for.
     looked: u64,
+    /// True if a proof of the current refresh found no room on the disk.
+    found_no_room: bool,
+    /// True if the store was compacted since the disk is full.
+    compacted: bool,
 }
 
 /// Batches that are fresh by their records, but whose last proof is missing, damaged or cannot be read. Reads the last
@@ -64,7 +68,7 @@ impl Refresher {
         turns: watch::Receiver<u64>,
         refreshed: watch::Sender<u64>,
     ) -> Self {
-        Self { shared, runtime, turns, refreshed, retry: None, looked }
+        Self { shared, runtime, turns, refreshed, retry: None, looked, found_no_room: false, compacted: false }
     }
 
     /// Refreshes until no more epochs are committed. Begins with batches that an earlier process left stale.
@@ -115,14 +119,18 @@ impl Refresher {
         let refreshed = {
             let store = shared.store();
             shared.set_refreshing(Some(stall_watch.cancel()));
-            // After a failure before this, nobody would stop this refresh.
-            let outcome = if store.has_failed() { None } else { Some(self.refresh_batches(&store, &stall_watch)) };
+            // A thread that opens the store again, and looked for a refresh before this one, would not stop it.
+            let must_wait = store.has_failed() || shared.is_recovering();
+            let outcome = if must_wait { None } else { Some(self.refresh_batches(&store, &stall_watch)) };
             match outcome {
                 Some(Err(e)) if !store.has_failed() => return Err(e),
                 outcome => outcome,
             }
         };
         let interrupted = shared.set_refreshing(None);
+        if self.found_no_room {
+            shared.set_full_for_proofs(true);
+        }
         shared.recover()?;
         let (failing, done) = match refreshed {
             None => return Ok(false),
@@ -160,28 +168,34 @@ impl Refresher {
             self.shared.set_lost(lost(store)?);
             self.looked = epoch;
         }
-        let mut failing = Vec::new();
+        let (mut failing, mut is_whole) = (Vec::new(), true);
+        self.found_no_room = false;
         for batch in store.batches()? {
             // A batch that was never proven has a gauge too.
             let proven = batch.proven.as_ref().map_or(0, |proven| proven.epoch);
-            let gauge = self.shared.metrics.proven.get_or_create(&of_batch(&batch.name));
-            gauge.set(i64::try_from(proven).unwrap_or(i64::MAX));
+            let proven = i64::try_from(proven).unwrap_or(i64::MAX);
+            self.shared.metrics.proven.get_or_create(&of_batch(&batch.name)).set(proven);
             if self.shared.is_fresh(&batch) {
                 continue;
             }
-            if let Err((epoch, cause)) = self.prove(store, &batch.name, stall_watch) {
-                failing.push(Failing { batch: batch.name, epoch, cause });
+            match self.prove(store, &batch.name, stall_watch) {
+                Ok(is_recorded) => is_whole &= is_recorded,
+                Err((epoch, cause)) => failing.push(Failing { batch: batch.name, epoch, cause }),
             }
             if store.has_failed() {
                 break;
             }
         }
+        if failing.is_empty() && is_whole {
+            self.shared.proven_to(epoch);
+        }
         Ok(failing)
     }
 
-    /// Proves a batch at the current epoch. The error has this epoch, and says why the proof was not made.
-    fn prove(&self, store: &Store, name: &str, stall_watch: &StallWatch) -> Result<(), (u64, String)> {
-        let shared = &self.shared;
+    /// Proves a batch at the current epoch. Returns false if the batch has other members since, so that the proof does
+    /// not count. The error has the epoch, and says why the proof was not made.
+    fn prove(&mut self, store: &Store, name: &str, stall_watch: &StallWatch) -> Result<bool, (u64, String)> {
+        let shared = self.shared.clone();
         let epoch = store.epoch().map_err(|e| (self.looked, e.to_string()))?.number;
         if stall_watch.is_over() {
             return Err((epoch, shared.stop_reason()));
@@ -197,11 +211,11 @@ impl Refresher {
         let prover = Prover::new(store, shared.backends(), shared.engine()).with_progress(&progress);
         let outcome = prover.with_cancel(stall_watch.cancel()).prove_at(name, epoch);
         shared.end_progress(name);
-        let superseded = store.batch(name).map_err(|e| (epoch, e.to_string()))?.since > epoch;
+        let superseded = store.batch(name).is_ok_and(|batch| batch.since > epoch);
         match outcome {
             Ok(_) | Err(Error::EmptySlot { .. } | Error::OutOfRange { .. }) if superseded => {
                 tracing::info!("the members of the batch have changed meanwhile: the next refresh proves the new ones");
-                Ok(())
+                Ok(false)
             }
             Ok(report) => {
                 let seconds = started.elapsed().as_secs_f64();
@@ -210,22 +224,17 @@ impl Refresher {
                 gauge.set(i64::try_from(report.epoch).unwrap_or(i64::MAX));
                 tracing::info!(made = report.made, total = report.total, seconds, "proven");
                 shared.set_stalled(false);
-                shared.set_full_for_proofs(false);
                 shared.count_proof();
                 shared.found(name);
-                let proven = store.batches().unwrap_or_default().into_iter();
-                shared.proven_to(proven.map(|batch| batch.proven.map_or(0, |proven| proven.epoch)).min().unwrap_or(0));
                 shared.publish(Event::of_proof(&report, seconds));
-                Ok(())
+                Ok(true)
             }
             Err(e) => {
                 if shared.is_aborting() {
                     tracing::info!("stopped: the next start continues with the proofs that exist");
                     return Err((epoch, e.to_string()));
                 }
-                if e.is_full() {
-                    shared.set_full_for_proofs(true);
-                }
+                self.found_no_room |= e.is_full();
                 if shared.is_interrupted() {
                     tracing::info!("stopped: the database is opened again first");
                     return Err((epoch, e.to_string()));
@@ -240,25 +249,28 @@ impl Refresher {
 
     /// Removes old epochs when twice as many are kept as configured, or when the disk is full. Keeps the epochs of the
     /// last proofs too, if they are among the last [`RECENT`]. A running backup postpones this, except on a full disk.
-    fn prune(&self) -> Result<(), Error> {
+    fn prune(&mut self) -> Result<(), Error> {
         let Some(keep) = self.shared.config.keep else { return Ok(()) };
-        let shared = &self.shared;
+        let shared = self.shared.clone();
         let (epochs, newest) = shared.read(|store| Ok((store.epochs()?.len() as u64, store.epoch()?.number)))?;
         let batches = shared.read(Store::batches)?;
         let proofs = batches.iter().filter_map(|batch| batch.proven.as_ref());
         let behind = proofs.map(|proven| newest.saturating_sub(proven.epoch) + 1).max().unwrap_or(0);
+        let is_full = shared.is_full();
         // On a full disk no proof can be stored, so none would ever let older epochs go.
-        let kept = if shared.is_full() { keep } else { keep.max(behind.min(RECENT as u64)) };
-        if epochs <= kept || (epochs < kept.saturating_mul(2) && !shared.is_full()) {
+        let kept = if is_full { keep } else { keep.max(behind.min(RECENT as u64)) };
+        self.compacted &= is_full;
+        if epochs <= kept || (epochs < kept.saturating_mul(2) && !is_full) {
             return Ok(());
         }
-        let (pruned, failed) = if shared.is_full() {
+        let (pruned, failed) = if is_full && !self.compacted {
+            self.compacted = true;
             let mut store = shared.store_alone();
             // A backup may still need the proofs of its epoch. On a full disk, free space matters more.
             shared.backups().break_off();
             let pruned = store.prune(kept, false);
             (pruned, store.has_failed())
-        } else if shared.backups().is_running() {
+        } else if !is_full && shared.backups().is_running() {
             return Ok(());
         } else {
             let store = shared.store();

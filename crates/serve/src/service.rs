@@ -329,9 +329,14 @@ impl Shared {
         store.recover()
     }
 
+    /// True while a thread opens the store again, or is about to.
+    pub(crate) fn is_recovering(&self) -> bool {
+        self.recovering.load(Ordering::SeqCst) > 0
+    }
+
     /// Waits until no thread is about to open the store again. A refresh begins only then.
     pub(crate) fn wait_for_recovery(&self) {
-        while self.recovering.load(Ordering::SeqCst) > 0 {
+        while self.is_recovering() {
             thread::sleep(RECOVERY_PAUSE);
         }
     }
@@ -366,14 +371,14 @@ impl Shared {
 
     /// A full disk needs the pages that a backup holds, so a running backup is broken off.
     fn set_full(&self, change: impl FnOnce(&mut (bool, bool))) {
-        let is_full = {
+        let (before, now) = {
             let mut full = lock(&self.full);
+            let before = *full;
             change(&mut full);
-            let is_full = full.0 || full.1;
-            self.metrics.disk_full.set(is_full.into());
-            is_full
+            self.metrics.disk_full.set((full.0 || full.1).into());
+            (before, *full)
         };
-        if is_full {
+        if (now.0 && !before.0) || (now.1 && !before.1) {
             self.backups().break_off();
         }
     }
@@ -615,7 +620,10 @@ pub async fn serve(
 async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shutdown) -> Result<Summary, ServeError> {
     let Parts { store, backends, engine, mut registry, tasks, probes } = parts;
     // Callers may ask for the state as soon as the server starts.
-    let looked = tokio::task::spawn_blocking(move || lost(&store).map(|lost| (store, lost)));
+    let looked = tokio::task::spawn_blocking(move || {
+        store.check_writable()?;
+        lost(&store).map(|lost| (store, lost))
+    });
     let (store, lost) = looked.await.map_err(io::Error::other)??;
     let (queue, requests) = mpsc::channel(config.queue.max(1));
     let metrics = ServiceMetrics::new(&mut registry, tasks, &config);

@@ -5,6 +5,7 @@ use evergrove_jobs::Key;
 use evergrove_verifier::{Commitment, NodeKind};
 
 use super::{batch_error, class_of, proof_key, work};
+use crate::store::BatchRecord;
 use crate::{Epoch, Error, Store};
 
 /// The final proof of a batch, as a file.
@@ -50,13 +51,23 @@ impl Store {
     /// [`Error::UnknownBatch`], [`Error::UnknownEpoch`]; [`Error::NotProven`] if the batch has no proof of that epoch;
     /// [`Error::LostProof`] if the proof's object is missing or damaged.
     pub fn proof_at(&self, name: &str, epoch: Option<u64>) -> Result<ProofFile, Error> {
-        let (record, members) = self.record(name)?;
+        let read = |record: &BatchRecord| {
+            let last = record.proven.clone().filter(|p| epoch.is_none_or(|e| e == p.epoch));
+            last.map(|proven| Ok((self.stored_proof(name, &proven)?, proven))).transpose()
+        };
+        let (mut record, mut members) = self.record(name)?;
+        let last = match read(&record) {
+            // Meanwhile a later proof may have been recorded, and this one pruned.
+            Err(Error::LostProof { .. }) => {
+                (record, members) = self.record(name)?;
+                read(&record)?
+            }
+            last => last?,
+        };
         let current = self.epoch()?.number;
         let missing = |epoch| Error::NotProven { name: name.into(), epoch };
-        let last = record.proven.as_ref().filter(|p| epoch.is_none_or(|e| e == p.epoch));
-        if let Some(proven) = last {
+        if let Some((bytes, proven)) = last {
             let key = Key(proven.key);
-            let bytes = self.stored_proof(name, proven)?;
             let commitment = proven.commitment();
             let commitment =
                 commitment.ok_or_else(|| Error::corrupt(self.dir(), format!("record of batch {name:?}")))?;

@@ -1,6 +1,8 @@
 //! Freeing disk space.
 
 use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
 
 use evergrove_jobs::Key;
 
@@ -12,6 +14,8 @@ use crate::Error;
 const FIRST_STEP: usize = 64;
 /// Number of versions that one transaction removes while others commit: some 10 ms.
 const SHORT_STEP: usize = 1024;
+/// Time between two such transactions.
+const STEP_PAUSE: Duration = Duration::from_millis(2);
 
 /// What pruning removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,10 +91,13 @@ impl Store {
     /// [`Error::KeepNothing`]; an error if the disk is full.
     pub fn prune_in_use(&self, keep: u64) -> Result<PruneReport, Error> {
         self.check_writable()?;
+        self.database.check_whole()?;
         let Pruning { report, orphans, old } = self.find_old(keep)?;
         orphans.iter().try_for_each(|key| self.objects().delete(key))?;
         for some in old.chunks(SHORT_STEP) {
             self.write(0, |view, _| Ok((view.remove(report.oldest, some)?, true)))?;
+            // The database wakes a commit that waits, but would not keep the next step from coming first.
+            thread::sleep(STEP_PAUSE);
         }
         Ok(report)
     }

@@ -2,8 +2,10 @@
 
 use std::fs;
 
-use crate::common::{choice, create, native, set, verify_batch, with_prover};
+use crate::common::{choice, create, native, on, row, set, verify_batch, with_prover};
+use evergrove_commit::schema::Schema;
 use evergrove_store::{Changes, Error, Store};
+use evergrove_testkit::faults::{Disk, FaultyObjects};
 use evergrove_verifier::Profile;
 use redb::ReadableTable;
 
@@ -206,4 +208,50 @@ fn a_proof_of_any_length_heals() {
         assert_eq!(made, files.len(), "{length} bytes");
         verify_batch(&store, &backends, "b").expect("verifies");
     }
+}
+
+/// Pruning in use takes several transactions. After a failure at any write of them, every epoch that can be read is whole,
+/// and the next call finishes.
+#[test]
+fn pruning_in_use_may_end_anywhere() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (disk, objects, backends) = (Disk::new(), FaultyObjects::new(), native(4));
+    let rows = (0..150).map(|i| Ok::<_, Error>((i, row(i))));
+    let store = Store::create_with(dir.path(), &on(&disk, &objects), &Schema::raw(), None, rows).expect("a new store");
+    let slots = |round: u64| (0..150).map(|i| (i, 1000 * round + i)).collect::<Vec<_>>();
+    (1..16).for_each(|round| drop(store.apply(&set(&slots(round))).expect("changes")));
+    let known = store.epochs().expect("reads");
+    assert_eq!(known.len(), 16);
+    drop(store);
+    let (all, versions) = {
+        let disk = disk.fork();
+        let store = Store::open_with(dir.path(), &on(&disk, &objects)).expect("opens");
+        let opened = disk.operations();
+        let report = store.prune_in_use(2).expect("prunes");
+        (disk.operations() - opened, report.pages + report.slots + report.epochs)
+    };
+    assert!(versions > 2048 && all > 6, "{versions} versions in {all} writes and syncs: more than one transaction");
+    let mut kept = std::collections::BTreeSet::new();
+    for fail_at in 0..all {
+        let disk = disk.fork();
+        let options = on(&disk, &objects);
+        let store = Store::open_with(dir.path(), &options).expect("opens");
+        disk.fail_after(fail_at);
+        store.prune_in_use(2).expect_err("a write fails");
+        drop(store);
+        disk.crash(fail_at as u64);
+        let store = Store::open_with(dir.path(), &options).expect("opens after a crash");
+        let epochs = store.epochs().expect("reads");
+        kept.insert(epochs.len());
+        assert!(known.ends_with(&epochs), "{epochs:?}");
+        for epoch in &epochs {
+            let view = store.view_at(epoch.number).expect("is kept");
+            assert_eq!((view.positions().expect("reads").len(), view.commitment()), (150, epoch.commitment));
+            assert!((0..150).all(|i| view.row(i).expect("reads").is_some()), "epoch {}", epoch.number);
+        }
+        assert!(store.doctor(&backends).expect("looks").healthy());
+        store.prune_in_use(2).expect("prunes");
+        assert_eq!(store.epochs().expect("reads").len(), 2);
+    }
+    assert_eq!(kept, [2, 16].into(), "failures before and after the first transaction");
 }
