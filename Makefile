@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo tools rtl-tools synth arm-tools web-tools eth-tools web page page-shots test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo service-drills tools rtl-tools synth arm-tools web-tools eth-tools web page page-shots test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,13 @@ cluster-demo: export EVERGROVE_REQUIRE_TEST = 1
 cluster-demo: tools ## prove with two workers, a real Redis server and a real S3 API; one worker is killed (release build)
 	$(CARGO) build --release --locked --package evergrove-cli --features cloud
 	scripts/cluster-demo.sh $(EVERGROVE)
+
+service-drills: tools ## drill the service with real proofs: load, kill -9 and repeated requests, a full disk (as root), the commands of deploy/compose.yaml (release build)
+	$(CARGO) build --release --locked --package evergrove-cli --features full
+	scripts/serve_drill.py --evergrove $(EVERGROVE) storm
+	scripts/serve_drill.py --evergrove $(EVERGROVE) operate
+	scripts/serve_drill.py --evergrove $(EVERGROVE) load
+	[ "$$(id -u)" != 0 ] || scripts/serve_drill.py --evergrove $(EVERGROVE) disk
 
 tools: ## fetch a Redis server and an S3 API for tests and demos (into target/tools)
 	scripts/tools.sh
