@@ -1,7 +1,8 @@
 //! The backends of a program.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, RecursionBackend};
 use evergrove_verifier::{AppId, BatchProof, HeightClass, Profile, Scheme};
@@ -13,7 +14,8 @@ type Make = Box<dyn Fn() -> Result<Arc<dyn RecursionBackend>, BackendError> + Se
 struct Entry {
     spec: BackendSpec,
     make: Make,
-    made: Mutex<Option<Arc<dyn RecursionBackend>>>,
+    /// The backend, and the time that it took to make it.
+    made: Mutex<Option<(Arc<dyn RecursionBackend>, Duration)>>,
 }
 
 /// The backends of a program, by scheme, application, name, profile and height class.
@@ -78,6 +80,12 @@ impl Backends {
         self.entry_of(file, scheme).ok_or_else(unknown)?.get()
     }
 
+    /// The time that it took to make the backends that were needed so far: to build their circuits or read their keys.
+    pub fn setup_time(&self) -> Duration {
+        let time = |entry: &Entry| entry.made().as_ref().map_or(Duration::ZERO, |(_, time)| *time);
+        self.0.iter().map(time).sum()
+    }
+
     /// The specifications of all backends.
     pub fn specs(&self) -> impl Iterator<Item = &BackendSpec> {
         self.0.iter().map(|e| &e.spec)
@@ -111,18 +119,23 @@ impl Backends {
 }
 
 impl Entry {
+    fn made(&self) -> MutexGuard<'_, Option<(Arc<dyn RecursionBackend>, Duration)>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn get(&self) -> Result<Arc<dyn RecursionBackend>, Error> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(backend) = &*made {
+        let mut made = self.made();
+        if let Some((backend, _)) = &*made {
             return Ok(backend.clone());
         }
+        let start = Instant::now();
         let failed = |source| Error::Backend { name: self.spec.choice.name.clone(), source };
         let backend = (self.make)().map_err(failed)?;
         if *backend.spec() != self.spec {
             let what = format!("was registered as {:?} and is {:?}", self.spec, backend.spec());
             return Err(failed(BackendError::Internal(what)));
         }
-        *made = Some(backend.clone());
+        *made = Some((backend.clone(), start.elapsed()));
         Ok(backend)
     }
 }

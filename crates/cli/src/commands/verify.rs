@@ -92,7 +92,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         let message = format!("the proof is about the digest {found}, --digest is {expected}");
         return Err(CliError::refused(message, "ask for the proof of that batch at this commitment"));
     }
-    let elapsed = start.elapsed().as_secs_f64();
+    let setup = backends.setup_time();
+    let elapsed = start.elapsed().saturating_sub(setup).as_secs_f64();
+    let setup = setup.as_secs_f64();
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
@@ -104,6 +106,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("profile", verified.profile.name());
     report.hidden("proof_kind", verified.kind.name());
     report.hidden("proof_bytes", bytes.len());
+    report.add_as("setup_seconds", setup, seconds(setup));
     report.add_as("seconds", elapsed, seconds(elapsed));
     report.hidden("leaves", verified.leaves.map_or(serde_json::Value::Null, Into::into));
     add_leaves(&mut report, leaves.as_ref());
