@@ -116,6 +116,7 @@ impl Refresher {
         let stall_watch = StallWatch::new(&self.shared, &self.runtime);
         let shared = self.shared.clone();
         shared.wait_for_recovery();
+        self.found_no_room = false;
         let refreshed = {
             let store = shared.store();
             shared.set_refreshing(Some(stall_watch.cancel()));
@@ -169,7 +170,6 @@ impl Refresher {
             self.looked = epoch;
         }
         let (mut failing, mut is_whole) = (Vec::new(), true);
-        self.found_no_room = false;
         for batch in store.batches()? {
             // A batch that was never proven has a gauge too.
             let proven = batch.proven.as_ref().map_or(0, |proven| proven.epoch);
