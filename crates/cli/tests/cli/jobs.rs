@@ -212,7 +212,9 @@ fn a_service_commits_and_says_so_while_there_is_no_worker() {
         assert_eq!(service.client.post("/v1/changes", &set(3, epoch)).status, 200);
     }
     let status = || serde_json::from_slice::<serde_json::Value>(&service.client.get("/v1/status").body).unwrap();
-    let status = wait("a service that is stalled", || Some(status()).filter(|status| status["stalled"] == true));
+    // The state comes first, the cause when the refresh has ended.
+    let stalled = |status: &serde_json::Value| status["stalled"] == true && status["failing"][0].is_object();
+    let status = wait("a service that is stalled", || Some(status()).filter(stalled));
     let cause = status["failing"][0]["cause"].as_str().unwrap();
     assert!(cause.contains("for 4 s: see whether there are workers"), "{cause}");
     assert_eq!(service.client.get("/readyz").status, 200, "it takes changes");
