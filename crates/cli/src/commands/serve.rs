@@ -92,7 +92,7 @@ pub(crate) struct Args {
     #[arg(long)]
     prove_each_epoch: bool,
     /// Seconds that a caller waits for the commit of its changes, or for its turn to read the store; then it is told to try again. With
-    /// --prove-each-epoch there is no limit for commits
+    /// --prove-each-epoch, commits have no time limit
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86400))]
     max_wait: u64,
     /// Memory for pages of the database. Pages beyond it are read from the file again
