@@ -31,9 +31,10 @@ cluster-demo: tools ## prove with two workers, a real Redis server and a real S3
 	$(CARGO) build --release --locked --package evergrove-cli --features cloud
 	scripts/cluster-demo.sh $(EVERGROVE)
 
-service-drills: tools ## drill the service with real proofs: load, kill -9 and repeated requests, a full disk (as root), the commands of deploy/compose.yaml (release build)
+service-drills: tools ## drill the service with real proofs: load, kill -9 and repeated requests, start, backup and restore of a large store, a full disk (as root), the commands of deploy/compose.yaml (release build)
 	$(CARGO) build --release --locked --package evergrove-cli --features full
 	scripts/serve_drill.py --evergrove $(EVERGROVE) storm
+	scripts/serve_drill.py --evergrove $(EVERGROVE) start --gib 0.25
 	scripts/serve_drill.py --evergrove $(EVERGROVE) operate
 	scripts/serve_drill.py --evergrove $(EVERGROVE) load
 	[ "$$(id -u)" != 0 ] || scripts/serve_drill.py --evergrove $(EVERGROVE) disk

@@ -4,6 +4,7 @@
     scripts/serve_drill.py load     changes at a rate, while callers hold thousands of connections: times, memory, age of the proofs
     scripts/serve_drill.py storm    callers who break off and repeat, and kill -9: no change may be lost or made twice
     scripts/serve_drill.py disk     a file system that fills up (needs root, for a mount)
+    scripts/serve_drill.py start    kill -9 and start of a large store that the system has not cached; its backup and restore
     scripts/serve_drill.py operate  the commands of deploy/compose.yaml as processes: commit, prove, kill a worker, back up,
                                     restore, and a store of version 0.1
 
@@ -56,6 +57,10 @@ storm.add_argument("--retries", type=int, default=3, help="times that a caller b
 storm.add_argument("--backend", default="grove", choices=["grove", "native"])
 storm.add_argument("--seed", type=int, default=1)
 drills.add_parser("disk").add_argument("--mib", type=int, default=48, help="size of the file system")
+size = drills.add_parser("start", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+size.add_argument("--gib", type=float, default=4, help="bytes of the rows. The database takes four times as much, and the drill ten times, on the disk of TMPDIR")
+size.add_argument("--row", type=int, default=8192, help="bytes of a row")
+size.add_argument("--kills", type=int, default=5)
 drills.add_parser("operate")
 args = parser.parse_args()
 evergrove = os.path.abspath(args.evergrove)
@@ -491,6 +496,81 @@ def on_small_disk(small):
     }
 
 
+def forget(path):
+    """Takes a file out of the system's cache."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def interrupted(change):
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        change()
+
+
+def drill_start(directory):
+    store, rows, filler = f"{directory}/s", int(args.gib * 2**30 / args.row), "x" * (args.row - 12)
+    times, clock = {}, [time.monotonic()]
+
+    def lap(name):
+        times[name] = round(time.monotonic() - clock[0], 2)
+        clock[0] = time.monotonic()
+
+    with open(f"{store}.csv", "w") as file:
+        file.write("name,amount\n")
+        for n in range(rows):
+            file.write(f"{filler}{n:012},{n}\n")
+    with open(f"{store}.toml", "w") as file:
+        file.write(SCHEMA)
+    clock[0] = time.monotonic()
+    run("commit", "--store", store, "--input", f"{store}.csv", "--schema", f"{store}.toml")
+    lap("commit")
+    os.remove(f"{store}.csv")
+    run("prove", "--store", store, "--batch", "all", "--indices", "0-63", "--backend", "grove")
+    database = f"{store}/evergrove.redb"
+    choose, starts, changes, commits, epoch = random.Random(1), [], [], [], 0
+    for _ in range(args.kills + 1):
+        forget(database)
+        asked = time.monotonic()
+        service = Service(store)
+        service.get("/readyz", health=True)
+        starts.append(time.monotonic() - asked)
+        change = lambda: service.post([{"set": choose.randrange(rows), "row": row(n)} for n in range(10)])
+        check(service.json("/v1/status")["epoch"] >= epoch, "an acknowledged epoch is lost")
+        status, answer = change()
+        changes.append(time.monotonic() - asked)
+        check(status == 200, f"{answer}")
+        for _ in range(20):
+            sent = time.monotonic()
+            status, answer = change()
+            commits.append(time.monotonic() - sent)
+            check(status == 200, f"{answer}")
+        epoch = answer["epoch"]
+        # A change is being made while the process is killed.
+        late = threading.Thread(target=interrupted, args=(change,))
+        late.start()
+        time.sleep(choose.random() * 0.02)
+        service.kill()
+        late.join()
+    service = Service(store)
+    before = memory(service.process)[1]
+    clock[0] = time.monotonic()
+    backup = f"{store}.backup"
+    made = run("backup", "--url", f"http://{service.address}", "--out", backup, env={**os.environ, "EVERGROVE_SERVE_TOKEN": TOKEN})
+    lap("backup")
+    peak = memory(service.process)[1]
+    service.stop()
+    clock[0] = time.monotonic()
+    restored = run("restore", backup, "--store", f"{store}.restored")
+    lap("restore")
+    check(restored["commitment"] == made["commitment"], "the restored commitment")
+    return {
+        "rows": rows, "database_bytes": os.path.getsize(database), "backup_bytes": os.path.getsize(backup), "seconds": times,
+        "kills": args.kills + 1, "start_after_kill_s": quantiles(starts[1:], 3, 1), "first_change_after_s": quantiles(changes[1:], 3, 1),
+        "change_ms": quantiles(commits), "peak_memory_mib": {"started": before, "backed up": peak}, "epoch": epoch,
+    }
+
+
 def compose(name):
     """The words of a service's command in deploy/compose.yaml."""
     with open(f"{ROOT}/deploy/compose.yaml") as file:
@@ -581,7 +661,7 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 with tempfile.TemporaryDirectory() as directory:
     logs = directory
     try:
-        report = {"load": drill_load, "storm": drill_storm, "disk": drill_disk, "operate": drill_operate}[args.drill](directory)
+        report = {"load": drill_load, "storm": drill_storm, "disk": drill_disk, "start": drill_start, "operate": drill_operate}[args.drill](directory)
     except BaseException:
         for log in glob.glob(f"{directory}/*.log"):
             with open(log, errors="replace") as file:

@@ -96,7 +96,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86400))]
     max_wait: u64,
     /// Memory for pages of the database. Pages beyond it are read from the file again
-    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = parse_size)]
     cache: u64,
     /// Let positions beyond the vector double it, up to --max-height
     #[arg(long)]
