@@ -388,7 +388,7 @@ fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> a
     let targets = spec.bucket(&mut builder);
     let rows = builder.num_gates();
     let circuit = Circuit::new(targets, builder.build(), rows);
-    let (mut world, _) = World::build(10, signers)?;
+    let (mut world, _) = World::build(11, signers)?;
     while world.vector.height() < height {
         world.vector.grow()?;
     }

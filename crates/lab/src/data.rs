@@ -89,7 +89,7 @@ fn plan(tree: Tree, log_size: u32) -> Result<Plan, LabError> {
 
 fn reduce<O: Combine>(p: &mtu::Params, op: &O, leaves: &[O::Node]) -> Result<Check, LabError> {
     let mut expected = vec![leaves[0]; leaves.len() - 1];
-    let plan = plan(Tree::InvertedLevels, p.log_size)?;
+    let plan = plan(Tree::ReduceLevels, p.log_size)?;
     reduce_levels(op, &plan, leaves, &mut expected).unwrap_or_else(|e| unreachable!("lengths agree: {e}"));
     let mut work = Reducing::new(op, leaves);
     let report = mtu::reduce(p, &mut work)?;
@@ -97,7 +97,7 @@ fn reduce<O: Combine>(p: &mtu::Params, op: &O, leaves: &[O::Node]) -> Result<Che
 }
 
 fn grow<O: Expand>(p: &mtu::Params, op: &O) -> Result<Check, LabError> {
-    let plan = plan(Tree::Forward, p.log_size)?;
+    let plan = plan(Tree::Expand, p.log_size)?;
     let mut scratch = vec![op.root(); plan.scratch()];
     let mut expected = vec![op.root(); plan.leaves()];
     expand(op, &plan, &mut scratch, &mut expected).unwrap_or_else(|e| unreachable!("lengths agree: {e}"));

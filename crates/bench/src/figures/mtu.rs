@@ -122,9 +122,9 @@ impl Workload {
     }
     fn tree(self) -> Tree {
         match self {
-            Self::BuildMle => Tree::Forward,
-            Self::MleEvaluation | Self::MerkleTree => Tree::Inverted,
-            Self::ProductMle => Tree::InvertedLevels,
+            Self::BuildMle => Tree::Expand,
+            Self::MleEvaluation | Self::MerkleTree => Tree::Reduce,
+            Self::ProductMle => Tree::ReduceLevels,
         }
     }
     fn run<'a>(self, isa: Isa, plan: Plan, input: &'a Input) -> Run<'a> {

@@ -72,7 +72,7 @@ pub fn product_table_on<F: Field>(isa: Isa, values: &[F], table: &mut [F]) -> Re
     }
     let (last, nodes) = table.split_last_mut().expect("a power of two is not 0");
     let height = values.len().ilog2();
-    let plan = Plan::new(Tree::InvertedLevels, height, Schedule::hybrid_for(height)).expect("the values fit memory");
+    let plan = Plan::new(Tree::ReduceLevels, height, Schedule::hybrid_for(height)).expect("the values fit memory");
     reduce_levels_on(isa, &Product::new(), &plan, values, nodes).expect("lengths were checked");
     *last = F::ZERO;
     Ok(())

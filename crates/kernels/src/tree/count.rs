@@ -17,7 +17,7 @@ pub struct Traffic {
     pub spills: u64,
     /// Nodes that go to memory as results.
     pub results: u64,
-    /// Nodes with children that are computed (inverted) or replaced by their children (forward), by level: entry k is for
+    /// Nodes with children that are computed (reduction) or replaced by their children (expansion), by level: entry k is for
     /// level k + 1.
     pub nodes: Vec<u64>,
     /// The most nodes that a task keeps at a time.
@@ -38,7 +38,7 @@ impl Traffic {
             tasks: Vec::with_capacity(plan.bands().len()),
         };
         let last = match plan.tree() {
-            Tree::Forward => 0,
+            Tree::Expand => 0,
             _ => plan.height(),
         };
         for band in plan.bands() {
@@ -63,7 +63,7 @@ impl Traffic {
                         }
                         Step::Emit(_) => out.results += len,
                         Step::Spill(_) => {
-                            let result = run.level == last || plan.tree() == Tree::InvertedLevels;
+                            let result = run.level == last || plan.tree() == Tree::ReduceLevels;
                             *(if result { &mut out.results } else { &mut out.spills }) += len;
                             // A level that a level-by-level traversal stores as a result is also the operand of its
                             // next band.

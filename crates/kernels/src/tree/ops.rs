@@ -65,7 +65,7 @@ pub trait NodeOp: Sync {
     }
 }
 
-/// A node from its children: inverted trees.
+/// A node from its children: reductions.
 pub trait Combine: NodeOp {
     /// The nodes of level `level` >= 1 over eight pairs. Implementations are `#[inline(always)]`.
     fn combine<L: Lanes>(
@@ -80,7 +80,7 @@ pub trait Combine: NodeOp {
     fn node(&self, level: u32, left: &Self::Node, right: &Self::Node) -> Self::Node;
 }
 
-/// Children from their node: forward trees.
+/// Children from their node: expansions.
 pub trait Expand: NodeOp {
     /// The left and the right children of eight nodes of level `level` >= 1. Implementations are `#[inline(always)]`.
     fn expand<L: Lanes>(

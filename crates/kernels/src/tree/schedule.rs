@@ -1,8 +1,8 @@
 //! The order of the nodes of a balanced binary tree: traversals as plain data.
 //!
 //! A tree of height h has 2^h leaves on level 0 and its root on level h; node i of level k has the nodes 2i and 2i + 1 of
-//! level k - 1 as its children. An *inverted* tree runs from the leaves to the root (evaluation of a multilinear extension,
-//! products, Merkle trees), a *forward* tree from the root to the leaves (Build MLE).
+//! level k - 1 as its children. A *reduction* runs from the leaves to the root (evaluation of a multilinear extension, products,
+//! Merkle trees), an *expansion* from the root to the leaves (Build MLE).
 //!
 //! A [`Plan`] cuts the levels into [`Band`]s, which follow one after the other. The [tasks](Band::tasks) of a band do
 //! not depend on each other. Each is a sequence of [`Step`]s between a memory and the local storage of its executor: a
@@ -36,11 +36,11 @@ pub const MAX_HEIGHT: u32 = usize::BITS - 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tree {
     /// From the root; the leaves are the results.
-    Forward,
+    Expand,
     /// From the leaves; the root is the result.
-    Inverted,
+    Reduce,
     /// From the leaves; every node above them is a result.
-    InvertedLevels,
+    ReduceLevels,
 }
 
 /// The order in which the nodes of a tree are computed.
@@ -122,9 +122,9 @@ impl Run {
 pub enum Step {
     /// Nodes are loaded from memory onto the stack.
     Load(Run),
-    /// Inverted trees: the children of these nodes, on top of the stack, are replaced by the nodes.
+    /// Reductions: the children of these nodes, on top of the stack, are replaced by the nodes.
     Combine(Run),
-    /// Forward trees: these nodes, on top of the stack, are replaced by their children. Children of a single node are
+    /// Expansions: these nodes, on top of the stack, are replaced by their children. Children of a single node are
     /// in reverse order, so the left one is on top; children of a block's nodes ([`Band::in_block`]) are in order.
     Expand(Run),
     /// Nodes on top of the stack are copied to memory, as results.
@@ -177,7 +177,7 @@ impl Band {
     pub fn bottom(&self) -> u32 {
         self.bottom
     }
-    /// Levels that are computed in an inverted tree, or that are replaced by the one below in a forward tree.
+    /// Levels that are computed in a reduction, or that are replaced by the one below in an expansion.
     pub fn height(&self) -> u32 {
         self.height
     }
@@ -249,7 +249,7 @@ impl Plan {
             bands.push(Band { tree, total: height, bottom, height: levels, roots, block: block.min(levels) });
             bottom += levels;
         }
-        if tree == Tree::Forward {
+        if tree == Tree::Expand {
             bands.reverse();
         }
         Ok(Self { tree, height, schedule, bands })
@@ -277,18 +277,18 @@ impl Plan {
     }
     /// Nodes that pass from band to band besides the leaves and the results: the scratch memory of an execution.
     ///
-    /// In an inverted tree the results of two bands alternate. In a forward tree every other band uses the leaves' own
+    /// In a reduction the results of two bands alternate. In an expansion every other band uses the leaves' own
     /// memory.
     pub fn scratch(&self) -> usize {
         let between = self.bands.len().saturating_sub(1);
         let results = |band: &Band| match self.tree {
-            Tree::Forward => band.tasks() * band.width(0),
+            Tree::Expand => band.tasks() * band.width(0),
             _ => band.tasks() * band.width(band.height),
         };
         match self.tree {
-            Tree::Forward => self.bands[..between].iter().rev().take(1).map(results).sum(),
-            Tree::Inverted => self.bands[..between].iter().take(2).map(results).sum(),
-            Tree::InvertedLevels => 0,
+            Tree::Expand => self.bands[..between].iter().rev().take(1).map(results).sum(),
+            Tree::Reduce => self.bands[..between].iter().take(2).map(results).sum(),
+            Tree::ReduceLevels => 0,
         }
     }
     /// All steps of all tasks, one task after the other.

@@ -22,17 +22,17 @@ fn formulas() {
         let point = vec![Fr::ZERO; mu as usize];
         for schedule in [Schedule::BREADTH_FIRST, Schedule::DEPTH_FIRST, Schedule::HYBRID] {
             let counts = |tree| Traffic::of(&Plan::new(tree, mu, schedule).unwrap());
-            let forward = counts(Tree::Forward);
-            let build = arithmetic(&BuildMle::new(&point), &forward, mu);
+            let expansion = counts(Tree::Expand);
+            let build = arithmetic(&BuildMle::new(&point), &expansion, mu);
             assert_eq!(build, Arithmetic::field(n - 2, n - 1), "{schedule:?}");
-            let scaled = arithmetic(&BuildMle::scaled(&point, Fr::ZERO), &forward, mu);
+            let scaled = arithmetic(&BuildMle::scaled(&point, Fr::ZERO), &expansion, mu);
             assert_eq!(scaled, Arithmetic::field(n - 1, n - 1), "{schedule:?}");
-            let inverted = counts(Tree::Inverted);
-            let evaluate = arithmetic(&EvaluateMle::new(&point), &inverted, mu);
+            let reduction = counts(Tree::Reduce);
+            let evaluate = arithmetic(&EvaluateMle::new(&point), &reduction, mu);
             assert_eq!(evaluate, Arithmetic::field(n - 1, 2 * (n - 1)), "{schedule:?}");
-            let product = arithmetic(&Product::<Fr>::new(), &counts(Tree::InvertedLevels), mu);
+            let product = arithmetic(&Product::<Fr>::new(), &counts(Tree::ReduceLevels), mu);
             assert_eq!(product, Arithmetic::field(n - 1, 0), "{schedule:?}");
-            let merkle = arithmetic(&Merkle(Poseidon), &inverted, mu);
+            let merkle = arithmetic(&Merkle(Poseidon), &reduction, mu);
             assert_eq!(merkle, Arithmetic { hashes: n - 1, ..Arithmetic::default() }, "{schedule:?}");
         }
     }
@@ -43,9 +43,9 @@ fn at_two_to_the_twentieth() {
     let point = vec![Fr::ZERO; 20];
     let mut text = String::new();
     for (tree, name) in [
-        (Tree::Forward, "Build MLE"),
-        (Tree::Inverted, "MLE evaluation, multiplication tree, Merkle root"),
-        (Tree::InvertedLevels, "product MLE, Merkle levels"),
+        (Tree::Expand, "Build MLE"),
+        (Tree::Reduce, "MLE evaluation, multiplication tree, Merkle root"),
+        (Tree::ReduceLevels, "product MLE, Merkle levels"),
     ] {
         writeln!(text, "{name}").unwrap();
         for (label, schedule) in [
@@ -60,7 +60,7 @@ fn at_two_to_the_twentieth() {
             let plan = Plan::new(tree, 20, schedule).unwrap();
             let counts = Traffic::of(&plan);
             let Arithmetic { multiplications, additions, .. } = match tree {
-                Tree::Forward => arithmetic(&BuildMle::new(&point), &counts, 20),
+                Tree::Expand => arithmetic(&BuildMle::new(&point), &counts, 20),
                 _ => arithmetic(&EvaluateMle::new(&point), &counts, 20),
             };
             writeln!(

@@ -8,7 +8,7 @@ use evergrove_kernels::tree::schedule::{
     Band, MAX_HEIGHT, Plan, Run, Schedule, ScheduleError, Step, Tree, level_above_leaves,
 };
 
-const TREES: [Tree; 3] = [Tree::Forward, Tree::Inverted, Tree::InvertedLevels];
+const TREES: [Tree; 3] = [Tree::Expand, Tree::Reduce, Tree::ReduceLevels];
 
 type Node = (u32, usize);
 
@@ -43,7 +43,7 @@ impl Machine {
                     self.loads += run.len as u64;
                 }
                 Step::Combine(run) => {
-                    assert_ne!(tree, Tree::Forward);
+                    assert_ne!(tree, Tree::Expand);
                     let operands = children(run);
                     let rest = stack.len().checked_sub(operands.len()).expect("operands on the stack");
                     assert_eq!(stack[rest..], operands, "{step:?}");
@@ -54,7 +54,7 @@ impl Machine {
                     }
                 }
                 Step::Expand(run) => {
-                    assert_eq!(tree, Tree::Forward);
+                    assert_eq!(tree, Tree::Expand);
                     let mut below = children(run);
                     let rest = stack.len().checked_sub(run.len).expect("operands on the stack");
                     assert_eq!(stack[rest..], nodes(run).collect::<Vec<_>>(), "{step:?}");
@@ -68,7 +68,7 @@ impl Machine {
                     stack.extend(below);
                 }
                 Step::Emit(run) => {
-                    assert_eq!(tree, Tree::InvertedLevels);
+                    assert_eq!(tree, Tree::ReduceLevels);
                     assert_eq!(stack[stack.len() - run.len..], nodes(run).collect::<Vec<_>>(), "{step:?}");
                     self.store(run);
                 }
@@ -113,7 +113,7 @@ fn every_traversal_is_sound_and_complete() {
                 let inner: HashSet<Node> =
                     (1..=height).flat_map(|k| (0..1_usize << (height - k)).map(move |i| (k, i))).collect();
                 machine.memory = match tree {
-                    Tree::Forward => HashSet::from([(height, 0)]),
+                    Tree::Expand => HashSet::from([(height, 0)]),
                     _ => leaves.clone(),
                 };
                 for band in plan.bands() {
@@ -123,9 +123,9 @@ fn every_traversal_is_sound_and_complete() {
                 }
                 assert_eq!(machine.computed, inner, "{tree:?} {schedule:?} {height}");
                 let results = match tree {
-                    Tree::Forward => leaves,
-                    Tree::Inverted => HashSet::from([(height, 0)]),
-                    Tree::InvertedLevels => inner,
+                    Tree::Expand => leaves,
+                    Tree::Reduce => HashSet::from([(height, 0)]),
+                    Tree::ReduceLevels => inner,
                 };
                 assert!(results.is_subset(&machine.memory), "{tree:?} {schedule:?} {height}");
 
@@ -182,9 +182,9 @@ fn traffic_by_formula() {
         for chunk in [0, 3, 9] {
             let schedule = Schedule::BreadthFirst { chunk };
             // A level is read once and written once, apart from the leaves and the root.
-            assert_eq!(words(Tree::Inverted, schedule), 3 * n - 3);
-            assert_eq!(words(Tree::InvertedLevels, schedule), 3 * n - 3);
-            assert_eq!(words(Tree::Forward, schedule), 3 * n - 3);
+            assert_eq!(words(Tree::Reduce, schedule), 3 * n - 3);
+            assert_eq!(words(Tree::ReduceLevels, schedule), 3 * n - 3);
+            assert_eq!(words(Tree::Expand, schedule), 3 * n - 3);
         }
         for subtree in 1..=height {
             let roots: u64 = (1..).map(|k| k * subtree).take_while(|k| *k < height).map(|k| 1 << (height - k)).sum();
@@ -193,9 +193,9 @@ fn traffic_by_formula() {
                 Schedule::Hybrid { subtree, block: 3 },
                 Schedule::Hybrid { subtree, block: 0 },
             ] {
-                assert_eq!(words(Tree::Inverted, schedule), n + 1 + 2 * roots, "{schedule:?} {height}");
-                assert_eq!(words(Tree::Forward, schedule), n + 1 + 2 * roots, "{schedule:?} {height}");
-                assert_eq!(words(Tree::InvertedLevels, schedule), 2 * n - 1 + roots, "{schedule:?} {height}");
+                assert_eq!(words(Tree::Reduce, schedule), n + 1 + 2 * roots, "{schedule:?} {height}");
+                assert_eq!(words(Tree::Expand, schedule), n + 1 + 2 * roots, "{schedule:?} {height}");
+                assert_eq!(words(Tree::ReduceLevels, schedule), 2 * n - 1 + roots, "{schedule:?} {height}");
             }
         }
     }
@@ -205,7 +205,7 @@ fn traffic_by_formula() {
 /// levels above follow the ruler.
 #[test]
 fn the_machine_of_the_paper() {
-    let plan = Plan::new(Tree::Inverted, 5, Schedule::Hybrid { subtree: 5, block: 3 }).unwrap();
+    let plan = Plan::new(Tree::Reduce, 5, Schedule::Hybrid { subtree: 5, block: 3 }).unwrap();
     let run = |level, start, len| Run { level, start, len };
     let mut expected = Vec::new();
     for block in 0..4 {
@@ -223,7 +223,7 @@ fn the_machine_of_the_paper() {
 
 #[test]
 fn arithmetic_is_summed_over_levels() {
-    let plan = Plan::new(Tree::Forward, 6, Schedule::DepthFirst { subtree: 3 }).unwrap();
+    let plan = Plan::new(Tree::Expand, 6, Schedule::DepthFirst { subtree: 3 }).unwrap();
     let by_level = |level| Arithmetic::field(u64::from(level != 6), u64::from(level)) + Arithmetic::HASH;
     let sum = Traffic::of(&plan).arithmetic(by_level);
     assert_eq!(sum, Arithmetic { multiplications: 62, additions: 32 + 2 * 16 + 3 * 8 + 4 * 4 + 5 * 2 + 6, hashes: 63 });
@@ -241,7 +241,7 @@ fn buffers_of_all_levels() {
 #[test]
 fn hybrids_fill_the_lanes() {
     for height in 4..=26 {
-        let plan = Plan::new(Tree::Inverted, height, Schedule::hybrid_for(height)).unwrap();
+        let plan = Plan::new(Tree::Reduce, height, Schedule::hybrid_for(height)).unwrap();
         assert!(plan.bands()[0].tasks() >= 8, "{height}");
         let single: usize = plan.bands().iter().filter(|band| band.tasks() < 8).map(|b| b.tasks() * b.width(0)).sum();
         assert!(single <= 1 << 9 || single << 11 <= plan.leaves(), "{single} leaves are single at height {height}");
@@ -252,13 +252,13 @@ fn hybrids_fill_the_lanes() {
 #[test]
 fn bad_parameters_are_refused() {
     let none = Schedule::DepthFirst { subtree: 0 };
-    assert_eq!(Plan::new(Tree::Inverted, 3, none), Err(ScheduleError::EmptySubtree));
+    assert_eq!(Plan::new(Tree::Reduce, 3, none), Err(ScheduleError::EmptySubtree));
     let none = Schedule::Hybrid { subtree: 0, block: 0 };
-    assert_eq!(Plan::new(Tree::Forward, 3, none), Err(ScheduleError::EmptySubtree));
+    assert_eq!(Plan::new(Tree::Expand, 3, none), Err(ScheduleError::EmptySubtree));
     for height in [MAX_HEIGHT + 1, u32::MAX] {
-        let error = Plan::new(Tree::Inverted, height, Schedule::BreadthFirst { chunk: 4 });
+        let error = Plan::new(Tree::Reduce, height, Schedule::BreadthFirst { chunk: 4 });
         assert_eq!(error, Err(ScheduleError::TooHigh { height }));
     }
-    let plan = Plan::new(Tree::Inverted, MAX_HEIGHT, Schedule::Hybrid { subtree: u32::MAX, block: 9 }).unwrap();
+    let plan = Plan::new(Tree::Reduce, MAX_HEIGHT, Schedule::Hybrid { subtree: u32::MAX, block: 9 }).unwrap();
     assert_eq!(plan.bands().len(), 1);
 }

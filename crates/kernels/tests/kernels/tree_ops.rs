@@ -46,17 +46,17 @@ fn levels<O: Combine>(op: &O, leaves: &[O::Node]) -> Vec<Vec<O::Node>> {
     out
 }
 
-fn check_inverted<O: Combine>(op: &O, leaves: &[O::Node]) {
+fn check_reduction<O: Combine>(op: &O, leaves: &[O::Node]) {
     let height = leaves.len().ilog2();
     let expected = levels(op, leaves);
     let root = expected.last().map_or(leaves[0], |top| top[0]);
     for isa in available() {
-        for plan in plans(Tree::Inverted, height) {
+        for plan in plans(Tree::Reduce, height) {
             let mut scratch = vec![leaves[0]; plan.scratch()];
             let found = reduce_on(isa, op, &plan, leaves, &mut scratch).unwrap();
             assert_eq!(found, root, "{isa} {:?} {height}", plan.schedule());
         }
-        for plan in plans(Tree::InvertedLevels, height) {
+        for plan in plans(Tree::ReduceLevels, height) {
             let mut nodes = vec![leaves[0]; leaves.len() - 1];
             reduce_levels_on(isa, op, &plan, leaves, &mut nodes).unwrap();
             for (level, expected) in (1..).zip(&expected) {
@@ -67,13 +67,13 @@ fn check_inverted<O: Combine>(op: &O, leaves: &[O::Node]) {
     }
 }
 
-fn check_forward<O: Expand>(op: &O, height: u32) {
+fn check_expansion<O: Expand>(op: &O, height: u32) {
     let mut expected = vec![op.root()];
     for level in (1..=height).rev() {
         expected = expected.iter().flat_map(|node| op.children(level, node)).collect();
     }
     for isa in available() {
-        for plan in plans(Tree::Forward, height) {
+        for plan in plans(Tree::Expand, height) {
             let mut leaves = vec![op.root(); 1 << height];
             expand_on(isa, op, &plan, &mut vec![op.root(); plan.scratch()], &mut leaves).unwrap();
             assert_eq!(leaves, expected, "{isa} {:?} {height}", plan.schedule());
@@ -84,10 +84,10 @@ fn check_forward<O: Expand>(op: &O, height: u32) {
 fn check_field<F: Sample>() {
     for height in 0..=10_usize {
         let (values, point) = (elements::<F>(1 << height, 1), elements::<F>(height, 2));
-        check_inverted(&EvaluateMle::new(&point), &values);
-        check_inverted(&Product::new(), &values);
-        check_forward(&BuildMle::new(&point), height as u32);
-        check_forward(&BuildMle::scaled(&point, F::from_u64(7)), height as u32);
+        check_reduction(&EvaluateMle::new(&point), &values);
+        check_reduction(&Product::new(), &values);
+        check_expansion(&BuildMle::new(&point), height as u32);
+        check_expansion(&BuildMle::scaled(&point, F::from_u64(7)), height as u32);
     }
 }
 
@@ -107,19 +107,19 @@ fn operations_are_the_textbooks() {
     for height in [1, 6, 11] {
         let (values, point) = (elements::<Fr>(1 << height, 4), elements::<Fr>(height, 5));
         let plan = |tree| Plan::new(tree, height as u32, Schedule::HYBRID).unwrap();
-        let inverted = plan(Tree::Inverted);
-        let mut scratch = vec![Fr::ZERO; inverted.scratch()];
-        let value = reduce(&EvaluateMle::new(&point), &inverted, &values, &mut scratch).unwrap();
+        let reduction = plan(Tree::Reduce);
+        let mut scratch = vec![Fr::ZERO; reduction.scratch()];
+        let value = reduce(&EvaluateMle::new(&point), &reduction, &values, &mut scratch).unwrap();
         assert_eq!(value, reference::evaluate(&values, &point));
-        let product = reduce(&Product::new(), &inverted, &values, &mut scratch).unwrap();
+        let product = reduce(&Product::new(), &reduction, &values, &mut scratch).unwrap();
         assert_eq!(product, reference::product(&values));
 
         let mut table = vec![Fr::ONE; 1 << height];
-        reduce_levels(&Product::new(), &plan(Tree::InvertedLevels), &values, &mut table[1..]).unwrap();
+        reduce_levels(&Product::new(), &plan(Tree::ReduceLevels), &values, &mut table[1..]).unwrap();
         assert_eq!(table[1..], reference::product_table(&values)[..(1 << height) - 1]);
 
-        let forward = plan(Tree::Forward);
-        expand(&BuildMle::new(&point), &forward, &mut vec![Fr::ZERO; forward.scratch()], &mut table).unwrap();
+        let expansion = plan(Tree::Expand);
+        expand(&BuildMle::new(&point), &expansion, &mut vec![Fr::ZERO; expansion.scratch()], &mut table).unwrap();
         assert_eq!(table, reference::eq_table(&point));
     }
 }
@@ -130,8 +130,8 @@ fn merkle_trees() {
         let shape = Shape::new(rows.len() / width, width, 0).unwrap();
         let nodes = merkle::build_vec(hash, &shape, rows).unwrap();
         let (leaves, above) = nodes.split_at(shape.rows());
-        check_inverted(&Merkle(hash), leaves);
-        let plan = Plan::new(Tree::InvertedLevels, shape.rows().ilog2(), Schedule::HYBRID).unwrap();
+        check_reduction(&Merkle(hash), leaves);
+        let plan = Plan::new(Tree::ReduceLevels, shape.rows().ilog2(), Schedule::HYBRID).unwrap();
         let mut found = above.to_vec();
         found.fill(H::Digest::default());
         reduce_levels(&Merkle(hash), &plan, leaves, &mut found).unwrap();
@@ -150,13 +150,13 @@ fn threads_do_not_change_results() {
         pool.install(|| {
             [Schedule::BREADTH_FIRST, Schedule::DEPTH_FIRST, Schedule::HYBRID].map(|schedule| {
                 let plan = |tree| Plan::new(tree, 14, schedule).unwrap();
-                let mut scratch = vec![Fr::ZERO; plan(Tree::Inverted).scratch()];
-                let value = reduce(&EvaluateMle::new(&point), &plan(Tree::Inverted), &values, &mut scratch).unwrap();
+                let mut scratch = vec![Fr::ZERO; plan(Tree::Reduce).scratch()];
+                let value = reduce(&EvaluateMle::new(&point), &plan(Tree::Reduce), &values, &mut scratch).unwrap();
                 let mut nodes = vec![Fr::ZERO; (1 << 14) - 1];
-                reduce_levels(&Product::new(), &plan(Tree::InvertedLevels), &values, &mut nodes).unwrap();
+                reduce_levels(&Product::new(), &plan(Tree::ReduceLevels), &values, &mut nodes).unwrap();
                 let mut table = vec![Fr::ZERO; 1 << 14];
-                let mut scratch = vec![Fr::ZERO; plan(Tree::Forward).scratch()];
-                expand(&BuildMle::new(&point), &plan(Tree::Forward), &mut scratch, &mut table).unwrap();
+                let mut scratch = vec![Fr::ZERO; plan(Tree::Expand).scratch()];
+                expand(&BuildMle::new(&point), &plan(Tree::Expand), &mut scratch, &mut table).unwrap();
                 (value, nodes, table)
             })
         })
@@ -229,7 +229,7 @@ impl<O: Combine> Combine for Counted<O> {
 fn the_engine_does_what_the_counter_says() {
     let values = elements::<Fr>(1 << 12, 3);
     for schedule in schedules() {
-        let plan = Plan::new(Tree::Inverted, 12, schedule).unwrap();
+        let plan = Plan::new(Tree::Reduce, 12, schedule).unwrap();
         let op = Counted::new(Product::<Fr>::new());
         reduce(&op, &plan, &values, &mut vec![Fr::ZERO; plan.scratch()]).unwrap();
         let counts = Traffic::of(&plan);
@@ -247,30 +247,30 @@ fn bad_lengths_are_refused() {
     let values = elements::<Fr>(8, 1);
     let op = Product::new();
     let plan = |tree| Plan::new(tree, 3, Schedule::DepthFirst { subtree: 1 }).unwrap();
-    let (inverted, levels, forward) = (plan(Tree::Inverted), plan(Tree::InvertedLevels), plan(Tree::Forward));
+    let (reduction, levels, expansion) = (plan(Tree::Reduce), plan(Tree::ReduceLevels), plan(Tree::Expand));
     let length = |buffer, found, expected| TreeError::Length { buffer, found, expected };
-    assert_eq!(inverted.scratch(), 6);
-    assert_eq!(reduce(&op, &inverted, &values[..7], &mut [Fr::ZERO; 6]), Err(length("leaves", 7, 8)));
-    assert_eq!(reduce(&op, &inverted, &[], &mut [Fr::ZERO; 6]), Err(length("leaves", 0, 8)));
-    assert_eq!(reduce(&op, &inverted, &values, &mut [Fr::ZERO; 7]), Err(length("scratch", 7, 6)));
+    assert_eq!(reduction.scratch(), 6);
+    assert_eq!(reduce(&op, &reduction, &values[..7], &mut [Fr::ZERO; 6]), Err(length("leaves", 7, 8)));
+    assert_eq!(reduce(&op, &reduction, &[], &mut [Fr::ZERO; 6]), Err(length("leaves", 0, 8)));
+    assert_eq!(reduce(&op, &reduction, &values, &mut [Fr::ZERO; 7]), Err(length("scratch", 7, 6)));
     let nodes = "nodes above the leaves";
     assert_eq!(reduce_levels(&op, &levels, &values, &mut [Fr::ZERO; 8]), Err(length(nodes, 8, 7)));
     assert_eq!(reduce_levels(&op, &levels, &values[1..], &mut [Fr::ZERO; 7]), Err(length("leaves", 7, 8)));
     let direction = |found, expected| TreeError::Direction { found, expected };
-    let error = direction(Tree::InvertedLevels, Tree::Inverted);
+    let error = direction(Tree::ReduceLevels, Tree::Reduce);
     assert_eq!(reduce(&op, &levels, &values, &mut []), Err(error));
-    let error = direction(Tree::Inverted, Tree::InvertedLevels);
-    assert_eq!(reduce_levels(&op, &inverted, &values, &mut []), Err(error));
+    let error = direction(Tree::Reduce, Tree::ReduceLevels);
+    assert_eq!(reduce_levels(&op, &reduction, &values, &mut []), Err(error));
 
     let point = elements::<Fr>(4, 1);
     let height = |operation, plan| TreeError::Height { operation, plan };
-    let error = reduce(&EvaluateMle::new(&point), &inverted, &values, &mut [Fr::ZERO; 6]);
+    let error = reduce(&EvaluateMle::new(&point), &reduction, &values, &mut [Fr::ZERO; 6]);
     assert_eq!(error, Err(height(4, 3)));
     let (build, mut leaves) = (BuildMle::new(&point[..3]), [Fr::ZERO; 8]);
-    assert_eq!(expand(&BuildMle::new(&point), &forward, &mut [], &mut leaves), Err(height(4, 3)));
-    assert_eq!(forward.scratch(), 4);
-    assert_eq!(expand(&build, &forward, &mut [Fr::ZERO; 3], &mut leaves), Err(length("scratch", 3, 4)));
-    assert_eq!(expand(&build, &forward, &mut [Fr::ZERO; 4], &mut leaves[1..]), Err(length("leaves", 7, 8)));
-    let error = direction(Tree::Inverted, Tree::Forward);
-    assert_eq!(expand(&build, &inverted, &mut [], &mut leaves), Err(error));
+    assert_eq!(expand(&BuildMle::new(&point), &expansion, &mut [], &mut leaves), Err(height(4, 3)));
+    assert_eq!(expansion.scratch(), 4);
+    assert_eq!(expand(&build, &expansion, &mut [Fr::ZERO; 3], &mut leaves), Err(length("scratch", 3, 4)));
+    assert_eq!(expand(&build, &expansion, &mut [Fr::ZERO; 4], &mut leaves[1..]), Err(length("leaves", 7, 8)));
+    let error = direction(Tree::Reduce, Tree::Expand);
+    assert_eq!(expand(&build, &reduction, &mut [], &mut leaves), Err(error));
 }

@@ -21,7 +21,7 @@ const TRAVERSALS: [Traversal; 4] =
 
 /// Runs a machine on leaves. All nodes must equal the kernels', in the cycles of the timing mode.
 fn check_reduce<O: Combine>(op: &O, leaves: &[O::Node], params: &Params) {
-    let plan = Plan::new(Tree::InvertedLevels, leaves.len().ilog2(), Schedule::HYBRID).expect("a tree");
+    let plan = Plan::new(Tree::ReduceLevels, leaves.len().ilog2(), Schedule::HYBRID).expect("a tree");
     let mut expected = vec![leaves[0]; leaves.len() - 1];
     reduce_levels(op, &plan, leaves, &mut expected).expect("lengths agree");
     let mut work = Reducing::new(op, leaves);
@@ -33,7 +33,7 @@ fn check_reduce<O: Combine>(op: &O, leaves: &[O::Node], params: &Params) {
 }
 
 fn check_grow<O: Expand>(op: &O, params: &Params) {
-    let plan = Plan::new(Tree::Forward, params.log_size, Schedule::HYBRID).expect("a tree");
+    let plan = Plan::new(Tree::Expand, params.log_size, Schedule::HYBRID).expect("a tree");
     let mut scratch = vec![op.root(); plan.scratch()];
     let mut expected = vec![op.root(); plan.leaves()];
     expand(op, &plan, &mut scratch, &mut expected).expect("lengths agree");

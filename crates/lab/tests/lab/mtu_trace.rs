@@ -133,7 +133,7 @@ fn recorded(params: &Params) -> (Report, Trace) {
 }
 
 fn check_reduce<O: Combine>(op: &O, leaves: &[O::Node], params: &Params) {
-    let plan = Plan::new(Tree::InvertedLevels, params.log_size, Schedule::HYBRID).expect("a tree");
+    let plan = Plan::new(Tree::ReduceLevels, params.log_size, Schedule::HYBRID).expect("a tree");
     let mut expected = vec![leaves[0]; leaves.len() - 1];
     reduce_levels(op, &plan, leaves, &mut expected).expect("lengths agree");
     let (_, trace) = recorded(params);
@@ -175,7 +175,7 @@ fn check_reduce<O: Combine>(op: &O, leaves: &[O::Node], params: &Params) {
 }
 
 fn check_grow<O: Expand>(op: &O, params: &Params) {
-    let plan = Plan::new(Tree::Forward, params.log_size, Schedule::HYBRID).expect("a tree");
+    let plan = Plan::new(Tree::Expand, params.log_size, Schedule::HYBRID).expect("a tree");
     let mut scratch = vec![op.root(); plan.scratch()];
     let mut expected = vec![op.root(); plan.leaves()];
     expand(op, &plan, &mut scratch, &mut expected).expect("lengths agree");

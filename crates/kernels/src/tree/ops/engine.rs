@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use evergrove_primitives::lanes::{Isa, Kernel, LANES, Lanes, dispatch_on};
 use rayon::prelude::*;
 
-use super::execute::{Lockstep, Single, forward, inverted};
+use super::execute::{Lockstep, Single, expand_band, reduce_band};
 use super::{Combine, Expand, NodeOp, TreeError};
 use crate::tree::schedule::{Band, Plan, Tree, level_above_leaves};
 
@@ -19,27 +19,27 @@ trait Pass<O: NodeOp>: Send + Sync {
     fn single(machine: &mut Single<'_, '_, O>);
 }
 
-struct Inverting;
+struct Reducing;
 
-impl<O: Combine> Pass<O> for Inverting {
+impl<O: Combine> Pass<O> for Reducing {
     #[inline(always)]
     fn lockstep<L: Lanes>(machine: &mut Lockstep<'_, '_, O, L>) {
-        inverted(machine.band, machine);
+        reduce_band(machine.band, machine);
     }
     fn single(machine: &mut Single<'_, '_, O>) {
-        inverted(machine.band, machine);
+        reduce_band(machine.band, machine);
     }
 }
 
-struct Forwarding;
+struct Expanding;
 
-impl<O: Expand> Pass<O> for Forwarding {
+impl<O: Expand> Pass<O> for Expanding {
     #[inline(always)]
     fn lockstep<L: Lanes>(machine: &mut Lockstep<'_, '_, O, L>) {
-        forward(machine.band, machine);
+        expand_band(machine.band, machine);
     }
     fn single(machine: &mut Single<'_, '_, O>) {
-        forward(machine.band, machine);
+        expand_band(machine.band, machine);
     }
 }
 
@@ -126,7 +126,7 @@ fn check_length<T>(buffer: &'static str, nodes: &[T], expected: usize) -> Result
     if found == expected { Ok(()) } else { Err(TreeError::Length { buffer, found, expected }) }
 }
 
-/// The root of an inverted tree over `leaves`, with [`Plan::scratch`] nodes of scratch memory, whose contents do not
+/// The root of a reduction over `leaves`, with [`Plan::scratch`] nodes of scratch memory, whose contents do not
 /// matter.
 ///
 /// 2^h - 1 nodes are computed; the steps of the plan determine the traffic to memory.
@@ -150,7 +150,7 @@ pub fn reduce_on<O: Combine>(
     leaves: &[O::Node],
     scratch: &mut [O::Node],
 ) -> Result<O::Node, TreeError> {
-    check(op, plan, Tree::Inverted)?;
+    check(op, plan, Tree::Reduce)?;
     check_length("leaves", leaves, plan.leaves())?;
     check_length("scratch", scratch, plan.scratch())?;
     let first = plan.bands().first().map_or(0, |band| band.tasks() << (band.width(band.height()).ilog2()));
@@ -160,14 +160,14 @@ pub fn reduce_on<O: Combine>(
     for (i, band) in plan.bands().iter().enumerate() {
         let results = band.tasks() * band.width(band.height());
         let to = if i + 1 == plan.bands().len() { &mut root } else { &mut this[..results] };
-        compute::<O, Inverting>(isa, op, band, from, vec![to]);
+        compute::<O, Reducing>(isa, op, band, from, vec![to]);
         core::mem::swap(&mut this, &mut other);
         from = &other[..results.min(other.len())];
     }
     Ok(root[0])
 }
 
-/// Every node above the leaves of an inverted tree, into a buffer of 2^h - 1 nodes laid out as [`level_above_leaves`] says.
+/// Every node above the leaves of a reduction, into a buffer of 2^h - 1 nodes laid out as [`level_above_leaves`] says.
 pub fn reduce_levels<O: Combine>(
     op: &O,
     plan: &Plan,
@@ -188,7 +188,7 @@ pub fn reduce_levels_on<O: Combine>(
     leaves: &[O::Node],
     nodes: &mut [O::Node],
 ) -> Result<(), TreeError> {
-    check(op, plan, Tree::InvertedLevels)?;
+    check(op, plan, Tree::ReduceLevels)?;
     check_length("leaves", leaves, plan.leaves())?;
     check_length("nodes above the leaves", nodes, plan.leaves() - 1)?;
     for band in plan.bands() {
@@ -204,12 +204,12 @@ pub fn reduce_levels_on<O: Combine>(
             to.push(this);
             rest = above;
         }
-        compute::<O, Inverting>(isa, op, band, from, to);
+        compute::<O, Reducing>(isa, op, band, from, to);
     }
     Ok(())
 }
 
-/// The leaves of a forward tree, with [`Plan::scratch`] nodes of scratch memory, whose contents do not matter.
+/// The leaves of an expansion, with [`Plan::scratch`] nodes of scratch memory, whose contents do not matter.
 pub fn expand<O: Expand>(
     op: &O,
     plan: &Plan,
@@ -230,7 +230,7 @@ pub fn expand_on<O: Expand>(
     scratch: &mut [O::Node],
     leaves: &mut [O::Node],
 ) -> Result<(), TreeError> {
-    check(op, plan, Tree::Forward)?;
+    check(op, plan, Tree::Expand)?;
     check_length("leaves", leaves, plan.leaves())?;
     check_length("scratch", scratch, plan.scratch())?;
     let root = [op.root()];
@@ -242,7 +242,7 @@ pub fn expand_on<O: Expand>(
     let (mut this, mut other) = if plan.bands().len() % 2 == 1 { (leaves, scratch) } else { (scratch, leaves) };
     for (i, band) in plan.bands().iter().enumerate() {
         let from = if i == 0 { &root } else { &other[..band.tasks() * band.width(band.height())] };
-        compute::<O, Forwarding>(isa, op, band, from, vec![&mut this[..band.tasks() * band.width(0)]]);
+        compute::<O, Expanding>(isa, op, band, from, vec![&mut this[..band.tasks() * band.width(0)]]);
         core::mem::swap(&mut this, &mut other);
     }
     Ok(())

@@ -11,24 +11,24 @@ pub(super) trait Machine {
     fn spill(&mut self, run: Run);
 }
 
-/// A machine for inverted trees.
-pub(super) trait Inverted: Machine {
+/// A machine for reductions.
+pub(super) trait Reducer: Machine {
     /// Loads the children of `run` and combines them.
     fn load_and_combine(&mut self, run: Run);
     fn combine(&mut self, run: Run);
     fn emit(&mut self, run: Run);
 }
 
-/// A machine for forward trees.
-pub(super) trait Forward: Machine {
+/// A machine for expansions.
+pub(super) trait Expander: Machine {
     fn expand(&mut self, run: Run);
     /// Expands `run`, of the lowest level with children, and stores the children.
     fn expand_and_spill(&mut self, run: Run);
 }
 
-/// The first task of an inverted band. The leaves of a block are not put on the stack first.
+/// The first task of a band of a reduction. The leaves of a block are not put on the stack first.
 #[inline(always)]
-pub(super) fn inverted(band: &Band, machine: &mut impl Inverted) {
+pub(super) fn reduce_band(band: &Band, machine: &mut impl Reducer) {
     let fused = band.in_block(band.bottom() + 1);
     let mut steps = band.steps(0);
     while let Some(step) = steps.next() {
@@ -41,14 +41,14 @@ pub(super) fn inverted(band: &Band, machine: &mut impl Inverted) {
             Step::Combine(run) => machine.combine(run),
             Step::Emit(run) => machine.emit(run),
             Step::Spill(run) => machine.spill(run),
-            Step::Expand(_) => unreachable!("an inverted tree expands nothing"),
+            Step::Expand(_) => unreachable!("a reduction expands nothing"),
         }
     }
 }
 
-/// The first task of a forward band. The leaves of a block are not put on the stack first.
+/// The first task of a band of an expansion. The leaves of a block are not put on the stack first.
 #[inline(always)]
-pub(super) fn forward(band: &Band, machine: &mut impl Forward) {
+pub(super) fn expand_band(band: &Band, machine: &mut impl Expander) {
     let fused = band.in_block(band.bottom() + 1);
     let mut steps = band.steps(0);
     while let Some(step) = steps.next() {
@@ -60,7 +60,7 @@ pub(super) fn forward(band: &Band, machine: &mut impl Forward) {
             }
             Step::Expand(run) => machine.expand(run),
             Step::Spill(run) => machine.spill(run),
-            Step::Combine(_) | Step::Emit(_) => unreachable!("a forward tree combines nothing"),
+            Step::Combine(_) | Step::Emit(_) => unreachable!("an expansion combines nothing"),
         }
     }
 }
@@ -161,7 +161,7 @@ impl<O: NodeOp, L: Lanes> Machine for Lockstep<'_, '_, O, L> {
     }
 }
 
-impl<O: Combine, L: Lanes> Inverted for Lockstep<'_, '_, O, L> {
+impl<O: Combine, L: Lanes> Reducer for Lockstep<'_, '_, O, L> {
     #[inline(always)]
     fn load_and_combine(&mut self, run: Run) {
         let children = Run { level: run.level - 1, start: 2 * run.start, len: 2 * run.len };
@@ -188,7 +188,7 @@ impl<O: Combine, L: Lanes> Inverted for Lockstep<'_, '_, O, L> {
     }
 }
 
-impl<O: Expand, L: Lanes> Forward for Lockstep<'_, '_, O, L> {
+impl<O: Expand, L: Lanes> Expander for Lockstep<'_, '_, O, L> {
     #[inline(always)]
     fn expand(&mut self, run: Run) {
         let first = self.local.len() - run.len;
@@ -239,7 +239,7 @@ impl<O: NodeOp> Machine for Single<'_, '_, O> {
     }
 }
 
-impl<O: Combine> Inverted for Single<'_, '_, O> {
+impl<O: Combine> Reducer for Single<'_, '_, O> {
     fn load_and_combine(&mut self, run: Run) {
         for [left, right] in &self.from.as_chunks().0[run.nodes()] {
             self.local.push(self.op.node(run.level, left, right));
@@ -260,7 +260,7 @@ impl<O: Combine> Inverted for Single<'_, '_, O> {
     }
 }
 
-impl<O: Expand> Forward for Single<'_, '_, O> {
+impl<O: Expand> Expander for Single<'_, '_, O> {
     fn expand(&mut self, run: Run) {
         let first = self.local.len() - run.len;
         let parents = self.local.split_off(first);

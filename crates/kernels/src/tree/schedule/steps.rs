@@ -4,8 +4,8 @@ use super::{Band, Run, Step, Tree};
 
 /// An iterator over the steps of one task of a [`Band`].
 ///
-/// Blocks are processed from left to right. In an inverted tree the number of trailing ones of a block's number is the
-/// number of levels of the stack that its root completes. In a forward tree the number of trailing zeros says how far
+/// Blocks are processed from left to right. In a reduction the number of trailing ones of a block's number is the
+/// number of levels of the stack that its root completes. In an expansion the number of trailing zeros says how far
 /// up its nearest ancestor waits on the stack. This is the carry of a binary counter.
 #[derive(Clone, Debug)]
 pub struct Steps {
@@ -62,7 +62,7 @@ impl Steps {
     }
 
     #[inline(always)]
-    fn next_inverted(&mut self) -> Option<Step> {
+    fn next_of_reduction(&mut self) -> Option<Step> {
         loop {
             match self.stage {
                 Stage::Load => {
@@ -77,7 +77,7 @@ impl Steps {
                     let run = self.at(self.level);
                     self.stage = match self.band.tree {
                         _ if self.level == self.band.height => Stage::Spill,
-                        Tree::InvertedLevels => Stage::Emit,
+                        Tree::ReduceLevels => Stage::Emit,
                         _ => {
                             self.level += 1;
                             Stage::Compute
@@ -101,7 +101,7 @@ impl Steps {
     }
 
     #[inline(always)]
-    fn next_forward(&mut self) -> Option<Step> {
+    fn next_of_expansion(&mut self) -> Option<Step> {
         match self.stage {
             Stage::Load => {
                 (self.level, self.stage) = (self.band.height, Stage::Compute);
@@ -129,6 +129,6 @@ impl Iterator for Steps {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Step> {
-        if self.band.tree == Tree::Forward { self.next_forward() } else { self.next_inverted() }
+        if self.band.tree == Tree::Expand { self.next_of_expansion() } else { self.next_of_reduction() }
     }
 }
