@@ -131,6 +131,12 @@ impl Witness {
         if rows.is_empty() && tuples.is_empty() {
             return Vec::new();
         }
+        // The words of wires that lack uses, by the number of the wire.
+        let lacks = |(tuple, count): &(&[Goldilocks; TUPLE], &Goldilocks)| {
+            tuple[0] == WIRE && count.as_u64() < Goldilocks::ORDER / 2
+        };
+        let defined: HashMap<Goldilocks, [Goldilocks; TUPLE]> =
+            tuples.iter().filter(lacks).map(|(tuple, _)| (tuple[1], *tuple)).collect();
         let mut without: HashMap<Demand, Without> = HashMap::new();
         for at in &circuit.demands {
             let (table, row, demand) = *at;
@@ -145,8 +151,17 @@ impl Witness {
                 continue;
             }
             let (count, tuple) = circuit.contribution(self, at);
-            if count != Goldilocks::ZERO && (demand.asked == Asked::Set || tuples.contains_key(&tuple)) {
-                *without.entry(demand).or_default().sums.entry(tuple).or_default() += count;
+            let known = tuples.get(&tuple);
+            if count == Goldilocks::ZERO || demand.asked != Asked::Set && known.is_none() {
+                continue;
+            }
+            let sums = &mut without.entry(demand).or_default().sums;
+            *sums.entry(tuple).or_default() += count;
+            // The result of an equation uses a wire with another word, and its word lacks this use.
+            if demand.asked == Asked::Equation
+                && let Some(word) = defined.get(&tuple[1])
+            {
+                *sums.entry(*word).or_default() -= count;
             }
         }
         let constraints: usize = rows.values().sum();
