@@ -390,7 +390,7 @@ fn demands_of_circuits_are_counted() {
         ("Needed", "refuses some false witness alone"),
         ("Count", "a bit by which a row of tuples counts"),
         ("Side", "one side of a set"),
-        ("Open", "no such witness is known yet"),
+        ("Open", "no witness is known that it alone refuses"),
     ] {
         let line = list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count");
         let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));

@@ -1,5 +1,5 @@
-//! Every demand of the circuits about Ethereum's tries is needed: for each line that demands something, there is a false
-//! witness that only this line refuses.
+//! Which demands of the circuit of pieces refuse some false witness alone: a circuit without one of these lines accepts
+//! a lie. The list of all demands is a snapshot, and `docs/security.md` has its counts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -179,7 +179,7 @@ enum Standing {
     Count,
     /// One side of a set: honest witnesses are refused without it.
     Side,
-    /// No lie yet.
+    /// No lie is known that it alone refuses.
     Open,
 }
 
@@ -447,7 +447,7 @@ fn of_entries(report: &mut Report) {
 
 #[test]
 #[ignore = "slow: minutes of processor time, thousands of false witnesses"]
-fn every_demand_is_needed() {
+fn demands_that_refuse_a_lie_alone() {
     let mut report = Report::default();
     of_slots(&mut report, false);
     of_slots(&mut report, true);

@@ -142,10 +142,9 @@ impl Witness {
             let (table, row, demand) = *at;
             // A row of tuples also demands that the count be a bit; for a chosen bit, this is a demand of its own.
             let bit = matches!(demand.asked, Asked::Bit | Asked::Zeros);
-            if bit || table == Table::Tuple && circuit.rows.tuples[row as usize].count != Count::Bit {
-                if let Some(count) = rows.get(&(table, row as usize)) {
-                    without.entry(demand).or_default().constraints += count;
-                }
+            let bounds = bit || table == Table::Tuple && circuit.rows.tuples[row as usize].count != Count::Bit;
+            if bounds && let Some(count) = rows.get(&(table, row as usize)) {
+                without.entry(demand).or_default().constraints += count;
             }
             if bit {
                 continue;
