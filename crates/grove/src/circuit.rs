@@ -284,6 +284,7 @@ pub(crate) fn free<K: Extension>(b: &mut Builder<K>) -> [Word; 2] {
 }
 
 /// Demands that a = 1 implies c = 1.
+#[track_caller]
 pub(crate) fn implies<K: Extension>(b: &mut Builder<K>, a: Bool, c: Bool) {
     let zero = b.zero();
     let [a, c]: [Base; 2] = [a.into(), c.into()];

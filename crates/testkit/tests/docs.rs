@@ -380,3 +380,21 @@ fn the_program_of_readme_is_tested() {
     assert!(shown.len() > 10, "README has no program");
     assert_eq!(shown, tested, "the program of README.md and the first doctest of crates/evergrove");
 }
+
+/// The counts of demands in docs/security.md are those of the list that a test of `evergrove-grove` keeps.
+#[test]
+fn demands_of_circuits_are_counted() {
+    let list = read(&root().join("crates/grove/src/mpt/snapshots/evergrove_grove__mpt__demands__demands.snap"));
+    let page = read(&root().join("docs/security.md"));
+    for (standing, what) in [
+        ("Needed", "refuses some false witness alone"),
+        ("Count", "a bit by which a row of tuples counts"),
+        ("Side", "one side of a set"),
+        ("Open", "no witness is known that it alone refuses"),
+    ] {
+        let line = list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count");
+        let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));
+        let row = row.unwrap_or_else(|| panic!("docs/security.md has no row with `{what}`"));
+        assert!(row.ends_with(&format!("| {line} |")), "docs/security.md: expected {line} in `{row}`");
+    }
+}

@@ -129,6 +129,7 @@ pub(super) struct Message {
 }
 
 /// Demands, where the bit is 1, that two words be equal: `a` is given to a new set, and `c` is taken from it.
+#[track_caller]
 pub(crate) fn same_word<K: Extension>(b: &mut Builder<K>, bit: Bool, a: Word, c: Word) {
     let set = b.set();
     b.give(set, a, Some(bit));
@@ -226,16 +227,19 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         self.b.add(a, x)
     }
     /// Demands x = 0 where the bit is 1.
+    #[track_caller]
     pub(super) fn vanishes(&mut self, bit: Bool, x: Base) {
         let zero = self.zero;
         self.b.check([ONE, ZERO, ZERO], Base::from(bit).into(), x.into(), zero.into(), zero.into());
     }
     /// Demands a = c where the bit is 1.
+    #[track_caller]
     pub(super) fn same(&mut self, bit: Bool, a: Base, c: Base) {
         let difference = self.b.sub(a, c);
         self.vanishes(bit, difference);
     }
     /// Demands that a = 1 implies c = 1.
+    #[track_caller]
     pub(super) fn implies(&mut self, a: Bool, c: Bool) {
         let not = self.b.not(c);
         self.vanishes(a, not.into());
@@ -246,12 +250,14 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         self.b.combine([ONE, ZERO, ONE], x, high.into(), low.into())
     }
     /// Demands a = c in K where the bit is 1.
+    #[track_caller]
     pub(super) fn same_pair(&mut self, bit: Bool, a: Element, c: Element) {
         let zero = self.zero.into();
         let difference = self.b.combine([ZERO, ONE, -ONE], a, zero, c);
         self.b.check([ONE, ZERO, ZERO], Base::from(bit).into(), difference, zero, zero);
     }
     /// Demands, where the bit is 1, that the words consist of these elements, then zeros.
+    #[track_caller]
     pub(crate) fn same_words(&mut self, bit: Bool, words: &[Word], elements: &[Base]) {
         let zero = self.zero;
         for (i, &word) in words.iter().enumerate() {
@@ -264,6 +270,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
     }
     /// Demands, where the bit is 1, that x be a byte. Returns its nibbles, the high one first.
+    #[track_caller]
     pub(super) fn nibbles(&mut self, x: Base, bit: Bool) -> [Base; 2] {
         let high = self.b.any_of(&[x], |x| Goldilocks::new(x[0].as_u64() >> 4 & 15));
         let low = self.b.any_of(&[x], |x| Goldilocks::new(x[0].as_u64() & 15));
@@ -271,6 +278,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         [high, low]
     }
     /// Demands, where the bit is 1, that x be a byte.
+    #[track_caller]
     pub(super) fn byte(&mut self, x: Base, bit: Bool) {
         self.nibbles(x, bit);
     }
@@ -299,6 +307,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
     }
     /// Demands, where the bit is 1, that two words be equal.
+    #[track_caller]
     pub(super) fn same_word(&mut self, bit: Bool, a: Word, c: Word) {
         same_word(self.b, bit, a, c);
     }
@@ -309,6 +318,7 @@ impl<'a, K: Extension> Gadgets<'a, K> {
         }
     }
     /// Demands, where the bit is 1, that a place be offered under a number.
+    #[track_caller]
     pub(super) fn look_up_place(&mut self, offers: [Offers; 3], from: Base, place: Place, bit: Bool) {
         for ((offers, level), lanes) in offers.into_iter().zip([place.depth, place.trie, place.root]).zip(place.lanes) {
             self.b.look_up(offers, from, level, lanes.into(), bit);

@@ -5,6 +5,8 @@
 
 mod batch;
 mod claims;
+#[cfg(test)]
+mod demands;
 mod edges;
 mod entries;
 mod gadgets;

@@ -230,4 +230,4 @@ pub(super) fn unary(t: u64) -> Hint {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -17,10 +17,13 @@ pub trait Arithmetic {
     /// q0 a b + q1 a + q2 c.
     fn combine(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base;
     /// Demands q0 a b + q1 a + q2 c = d.
+    #[track_caller]
     fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base);
     /// The element as a bit: demands that it is 0 or 1.
+    #[track_caller]
     fn boolean(&mut self, x: Base) -> Bool;
     /// A bit of the prover's choice: see [`Builder::bit_of`].
+    #[track_caller]
     fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool;
     /// An element of the prover's choice: see [`Builder::any_of`].
     fn any_of(&mut self, of: &[Base], hint: Hint) -> Base;
@@ -29,17 +32,22 @@ pub trait Arithmetic {
     /// Element `i` of a word.
     fn limb(&mut self, word: Word, i: usize) -> Base;
     /// Demands an element below 2^63, and returns its limbs of 21 bits: see [`Builder::limbs`].
+    #[track_caller]
     fn limbs(&mut self, x: Base) -> [Base; bits::INDICES];
     /// Demands an element below 2^`bits`.
     ///
     /// # Panics
     /// Unless the tables have rows for it, and `bits` is at most 63.
+    #[track_caller]
     fn below(&mut self, x: Base, bits: usize);
     /// Hashes elements of the prover's free data: see [`Builder::sponge`].
+    #[track_caller]
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
     /// Hashes a row whose number of elements the circuit does not fix: see [`Builder::sponge_of_some`].
+    #[track_caller]
     fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>);
     /// Demands, if the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
+    #[track_caller]
     fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]);
 
     /// The point of numbers in words: see [`Builder::point`].
@@ -82,6 +90,7 @@ pub trait Arithmetic {
         self.combine([Goldilocks::ZERO, k, Goldilocks::ONE], a, a, c)
     }
     /// Demands a = b.
+    #[track_caller]
     fn equal(&mut self, a: Base, b: Base) {
         self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], a, a, a, b);
     }
@@ -124,12 +133,15 @@ impl<K: Extension> Arithmetic for Builder<K> {
     fn combine(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base {
         self.combine_base(q, a, b, c)
     }
+    #[track_caller]
     fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base) {
         Self::check(self, q, a.into(), b.into(), c.into(), d.into());
     }
+    #[track_caller]
     fn boolean(&mut self, x: Base) -> Bool {
         Self::boolean(self, x)
     }
+    #[track_caller]
     fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool {
         Self::bit_of(self, of, hint)
     }
@@ -142,19 +154,24 @@ impl<K: Extension> Arithmetic for Builder<K> {
     fn limb(&mut self, word: Word, i: usize) -> Base {
         Self::limb(self, word, i)
     }
+    #[track_caller]
     fn limbs(&mut self, x: Base) -> [Base; bits::INDICES] {
         Self::limbs(self, x)
     }
+    #[track_caller]
     fn below(&mut self, x: Base, end: usize) {
         assert!(end < bits::COLUMNS, "a split into 64 bits is not unique");
         self.zeros(x, end..bits::COLUMNS);
     }
+    #[track_caller]
     fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
         Self::sponge(self, tag, elements)
     }
+    #[track_caller]
     fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
         Self::sponge_of_some(self, tag, steps, used)
     }
+    #[track_caller]
     fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
         Self::equal_limbs(self, bit, left, right);
     }

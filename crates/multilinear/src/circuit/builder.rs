@@ -2,10 +2,12 @@
 
 use core::ops::Range;
 use std::collections::HashMap;
+use std::panic::Location;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
+use super::demands::{Asked, Demand, Demands};
 use super::fixed::Fixed;
 use super::wires::{Base, Bits, Bool, Chain, Element, Index, Offers, Set, Wire, Word};
 use super::{
@@ -78,6 +80,7 @@ pub struct Builder<K> {
     constants: HashMap<[Goldilocks; WORD], Wire>,
     public: bool,
     verifies: Option<Parameters<K>>,
+    demands: Demands,
 }
 
 impl<K: Extension> Builder<K> {
@@ -94,6 +97,7 @@ impl<K: Extension> Builder<K> {
             constants: HashMap::new(),
             public: false,
             verifies: None,
+            demands: Demands::new(),
         };
         let _ = (this.zero(), this.one());
         this
@@ -153,6 +157,7 @@ impl<K: Extension> Builder<K> {
     }
     /// Either of two hashes, to continue hashing: the first if the bit is 1. The prover chooses the word, which is
     /// demanded to be that of the selected hash.
+    #[track_caller]
     pub fn either(&mut self, word: Word, bit: Bool, first: Chain, second: Chain) -> Chain {
         let not = super::Arithmetic::not(self, bit);
         for (bit, chain) in [(bit, first), (not, second)] {
@@ -268,6 +273,7 @@ impl<K: Extension> Builder<K> {
     }
     /// Demands, if `active`, that a digest is the node of this height and number in a tree of [`Builder::tree`].
     /// Without `active` the prover chooses this bit, which is returned. The height must be below 64 here, too.
+    #[track_caller]
     pub fn node(&mut self, tree: usize, node: Word, height: Base, index: Base, active: Option<Bool>) -> Bool {
         self.tuple_of(tree, node, height, index, -Goldilocks::ONE, active.into())
     }
@@ -280,6 +286,7 @@ impl<K: Extension> Builder<K> {
         self.trees.push(Tree { level: (tree as u64 + 1) * LEVELS, depth, cap });
         tree
     }
+    #[track_caller]
     fn tuple_of(
         &mut self,
         tree: usize,
@@ -300,24 +307,29 @@ impl<K: Extension> Builder<K> {
         Set(self.constant(Goldilocks::new(self.sets)).0)
     }
     /// Gives a word to a set if the bit is 1. Without a bit the prover chooses one, which is returned.
+    #[track_caller]
     pub fn give(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
         let place = self.zero();
         self.element_of(set, place, word, Goldilocks::ONE, bit)
     }
     /// Takes a word from a set if the bit is 1, as [`Builder::give`].
+    #[track_caller]
     pub fn take(&mut self, set: Set, word: Word, bit: Option<Bool>) -> Bool {
         let place = self.zero();
         self.element_of(set, place, word, -Goldilocks::ONE, bit)
     }
     /// Gives a word to a place of a set if the bit is 1. Each place is a separate multiset; the other functions use
     /// place 0.
+    #[track_caller]
     pub fn give_at(&mut self, set: Set, place: Base, word: Word, bit: Bool) {
         self.element_of(set, place, word, Goldilocks::ONE, Some(bit));
     }
     /// Takes a word from a place of a set if the bit is 1.
+    #[track_caller]
     pub fn take_at(&mut self, set: Set, place: Base, word: Word, bit: Bool) {
         self.element_of(set, place, word, -Goldilocks::ONE, Some(bit));
     }
+    #[track_caller]
     fn element_of(&mut self, set: Set, place: Base, word: Word, times: Goldilocks, bit: Option<Bool>) -> Bool {
         self.tuple(Tuple { space: SET, values: [set.0, place.0, word.0], count: bit.into(), times, tree: None })
     }
@@ -332,16 +344,19 @@ impl<K: Extension> Builder<K> {
         self.tuple(Tuple { space: offers.0, values, count: Count::Uses, times: Goldilocks::ONE, tree: None });
     }
     /// Demands, if the bit is 1, that a tuple is offered.
+    #[track_caller]
     pub fn look_up(&mut self, offers: Offers, key: Base, level: Base, word: Word, bit: Bool) {
         let (values, count) = ([key.0, level.0, word.0], Count::Wire(bit.0));
         self.tuple(Tuple { space: offers.0, values, count, times: -Goldilocks::ONE, tree: None });
     }
 
     /// A bit that the prover chooses.
+    #[track_caller]
     pub fn bit(&mut self) -> Bool {
         self.choice(Count::Bit)
     }
     /// The same, where an honest prover uses `hint` of these elements, and no free data.
+    #[track_caller]
     pub fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool {
         let bit = self.bit();
         self.hinted(bit.0, of, hint);
@@ -357,6 +372,7 @@ impl<K: Extension> Builder<K> {
         self.hinted(any.0, of, hint);
         any
     }
+    #[track_caller]
     fn choice(&mut self, count: Count) -> Bool {
         let zero = self.zero().0;
         self.tuple(Tuple { space: SET, values: [zero; 3], count, times: Goldilocks::ZERO, tree: None })
@@ -374,10 +390,12 @@ impl<K: Extension> Builder<K> {
         Base(self.operation(q, [a, b, c].map(|x| x.0), None))
     }
     /// Demands q0 a b + q1 a + q2 c = d.
+    #[track_caller]
     pub fn check(&mut self, q: [Goldilocks; 3], a: Element, b: Element, c: Element, d: Element) {
         self.operation(q, [a, b, c].map(|x| x.0), Some(d.0));
     }
     /// The element as a bit: demands that it is 0 or 1.
+    #[track_caller]
     pub fn boolean(&mut self, x: Base) -> Bool {
         let zero = self.zero().into();
         self.check([Goldilocks::ONE, -Goldilocks::ONE, Goldilocks::ZERO], x.into(), x.into(), zero, zero);
@@ -429,6 +447,7 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// If the word has fewer.
+    #[track_caller]
     pub fn no_limbs(&mut self, word: Word, limbs: Range<usize>) {
         let (zero, limbs): (Element, Vec<_>) = (self.zero().into(), limbs.map(|limb| (word, limb)).collect());
         for part in limbs.chunks(K::DEGREE) {
@@ -437,6 +456,7 @@ impl<K: Extension> Builder<K> {
         }
     }
     /// Demands that two words have the same limbs here.
+    #[track_caller]
     pub(super) fn same_limbs(&mut self, word: Word, other: Word, limbs: Range<usize>) {
         let [left, right] = [word, other].map(|word| limbs.clone().map(|limb| (word, limb)).collect::<Vec<_>>());
         let zero = self.zero().into();
@@ -449,6 +469,7 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// Unless both have equally many limbs, at most four in a word.
+    #[track_caller]
     pub fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
         assert_eq!(left.len(), right.len(), "as many limbs");
         let zero = self.zero().into();
@@ -511,14 +532,17 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// Unless the tables have rows for these bits.
+    #[track_caller]
     pub fn zeros(&mut self, element: Base, bits: Range<usize>) {
         let mode = self.tables.bits().zeros_mode(&bits);
-        self.bits(vec![mode.expect("a range of the tables")], element);
+        let own = self.bits(vec![mode.expect("a range of the tables")], element);
+        self.demand(own, Asked::Zeros);
     }
     /// The element as a number below 2^N, which it demands.
     ///
     /// # Panics
     /// Unless N is at most 63 and the tables have rows for zeros from N to 64.
+    #[track_caller]
     pub fn range<const N: usize>(&mut self, element: Base) -> Bits<N> {
         const { assert!(N < bits::COLUMNS, "a split into 64 bits is not unique") };
         self.zeros(element, N..bits::COLUMNS);
@@ -528,6 +552,7 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// Unless the tables have rows for indices of 21 bits and for zeros from 63 to 64.
+    #[track_caller]
     pub fn limbs(&mut self, element: Base) -> [Base; bits::INDICES] {
         let modes = self.tables.bits();
         let top = bits::INDICES * bits::CHUNK..bits::COLUMNS;
@@ -535,6 +560,7 @@ impl<K: Extension> Builder<K> {
         // With its highest bit zero the split is unique.
         let modes = vec![indices.expect("a width of the tables"), zeros.expect("a range of the tables")];
         let wire = self.bits(modes, element);
+        self.demand(wire, Asked::Zeros);
         [1, 2, 3].map(|port| Base(Wire { port, ..wire }))
     }
     /// Hashes elements that the prover chooses by Plonky2's sponge, with a tag. Returns the digest, and the words that
@@ -543,6 +569,7 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// If there are no elements.
+    #[track_caller]
     pub fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
         assert!(elements > 0, "an element to absorb");
         if elements <= RATE {
@@ -587,6 +614,7 @@ impl<K: Extension> Builder<K> {
     ///
     /// # Panics
     /// If there are no steps, or one bit for each element of a block.
+    #[track_caller]
     pub fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
         assert!(steps > 0 && used.len() < RATE, "a last block with {} bits", used.len());
         let (digest, words, before) = if steps == 1 {
@@ -662,18 +690,33 @@ impl<K: Extension> Builder<K> {
         self.rows.permutations.push(Permutation::Hash { h: h.0, halves, field, end });
         Chain(self.done(Table::Permutation, 5))
     }
+    #[track_caller]
     fn operation(&mut self, q: [Goldilocks; 3], operands: [Wire; 3], check: Option<Wire>) -> Wire {
         self.rows.operations.push(Operation { q, operands, check });
-        self.done(Table::Operation, operation::PORTS - 1)
+        let own = self.done(Table::Operation, operation::PORTS - 1);
+        if check.is_some() {
+            self.demand(own, Asked::Equation);
+        }
+        own
     }
+    #[track_caller]
     fn tuple(&mut self, row: Tuple) -> Bool {
         let bit = match row.count {
             Count::Wire(wire) => Some(wire),
             Count::Bit | Count::Any | Count::Root | Count::Uses => None,
         };
+        let asks = row.asks();
         self.rows.tuples.push(row);
         let own = self.done(Table::Tuple, tuple::PORTS - 2);
+        for asked in asks.into_iter().flatten() {
+            self.demand(own, asked);
+        }
         Bool(bit.unwrap_or(own))
+    }
+    /// Records that the row of a wire is a demand of the line that called.
+    #[track_caller]
+    fn demand(&mut self, own: Wire, asked: Asked) {
+        self.demands.push((own.table, own.row, Demand { line: Location::caller(), asked }));
     }
     fn bits(&mut self, modes: Vec<usize>, element: Base) -> Wire {
         self.rows.bits.push(BitsRow { modes, element: element.0 });
@@ -700,6 +743,7 @@ impl<K: Extension> Builder<K> {
         let highest = (used[0] + HEIGHTS) as u64;
         assert!(highest < LEVELS, "{} permutations: levels of different trees lie {LEVELS} apart", used[0]);
         let zero = self.zero();
+        let demands = self.demands.len();
         let missing = |table: Table| blocks[table as usize] * BLOCK - used[table as usize];
         self.rows.permutations.extend((0..missing(Table::Permutation)).map(|_| Permutation::Idle));
         for _ in 0..missing(Table::Operation) {
@@ -737,6 +781,8 @@ impl<K: Extension> Builder<K> {
         for _ in 0..missing(Table::Constant) {
             self.rows.constants.push([Goldilocks::ZERO; WORD]);
         }
+        // Rows that fill blocks demand nothing.
+        self.demands.truncate(demands);
         let layout = Layout::new(&self.tables, self.rows.blocks());
         let fixed = Fixed::new(&self.tables, &layout, &self.rows, &self.trees).columns;
         Circuit {
@@ -750,6 +796,7 @@ impl<K: Extension> Builder<K> {
             used,
             public: self.public,
             verifies: self.verifies,
+            demands: self.demands,
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod arithmetic;
 mod builder;
+mod demands;
 mod fill;
 mod fixed;
 mod keccak;
@@ -30,6 +31,7 @@ use wires::Wire;
 
 pub use arithmetic::Arithmetic;
 pub use builder::{Builder, Half, Tree};
+pub use demands::{Asked, Demand};
 pub use keccak::{BLOCK_HALVES, BLOCK_WORDS, PADDING_END};
 pub use machine::InCircuit;
 pub use stream::{BLOCK_BYTES, Stream};
@@ -54,6 +56,8 @@ pub struct Circuit<K> {
     public: bool,
     /// The parameters of the proofs that it verifies, if any.
     verifies: Option<Parameters<K>>,
+    /// The lines of code that make rows with demands. Not part of the key.
+    demands: demands::Demands,
 }
 
 impl<K: Extension> Circuit<K> {

@@ -20,16 +20,16 @@ use super::*;
 use crate::circuit::free;
 
 /// Blocks of the stream: the longest branch takes four.
-const BLOCKS: usize = 5;
+pub(in crate::mpt) const BLOCKS: usize = 5;
 /// Free elements of a slot's edge and message.
 const EDGE: usize = 10;
 const MESSAGE: usize = 2 + 8;
 
 /// A slot whose node is below a root, and bits with which the prover demands contents.
-struct Slot {
-    circuit: Circuit<Quadratic>,
+pub(in crate::mpt) struct Slot {
+    pub(in crate::mpt) circuit: Circuit<Quadratic>,
     /// Columns of a true node.
-    sound: Witness,
+    pub(in crate::mpt) sound: Witness,
     /// Rows with choices of the prover.
     choices: Vec<u32>,
     branch: bool,
@@ -40,7 +40,7 @@ type Choices = HashMap<u32, Goldilocks>;
 
 /// What a slot offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Content {
+pub(in crate::mpt) enum Content {
     /// Codes and hashes of the children.
     Branch(Vec<(u64, Option<[u8; 32]>)>),
     /// The nibbles of the path, the address behind it, and the hash below an extension.
@@ -101,7 +101,7 @@ fn circuit(branch: bool) -> Circuit<Quadratic> {
 }
 
 impl Slot {
-    fn new(branch: bool) -> Self {
+    pub(in crate::mpt) fn new(branch: bool) -> Self {
         let circuit = circuit(branch);
         let node =
             if branch { branch_of(|i| if i < 2 { hash(i) } else { vec![0x80] }) } else { leaf(&[5; 64], b"value") };
@@ -177,7 +177,7 @@ impl Content {
 }
 
 /// Free data: the blocks, the hash of every message, the slot, and its content if it is compared.
-fn data(branch: bool, stream: &[u8], leaf: bool, content: Option<&Content>) -> Vec<Goldilocks> {
+pub(in crate::mpt) fn data(branch: bool, stream: &[u8], leaf: bool, content: Option<&Content>) -> Vec<Goldilocks> {
     let mut bytes = stream.to_vec();
     bytes.resize((BLOCKS * RATE_BYTES).next_multiple_of(16) + 16, 0);
     let mut free: Vec<Goldilocks> = witness::halves(&bytes).collect();
@@ -221,7 +221,7 @@ fn data(branch: bool, stream: &[u8], leaf: bool, content: Option<&Content>) -> V
 /// What whole blocks contain, if they are a padded node. A slot does not demand three things: that
 /// embedded nodes are valid; that a value of one byte below 0x80 has no header; and that a path has at most 64 nibbles:
 /// at depth 0 it reads 65.
-fn content(stream: &[u8]) -> Option<Content> {
+pub(in crate::mpt) fn content(stream: &[u8]) -> Option<Content> {
     let mut outer = Reader::new(stream);
     let mut items = outer.list().ok()?;
     let node = &stream[..stream.len() - outer.len()];
@@ -295,23 +295,23 @@ fn shallow(items: &mut Reader<'_>, at: &dyn Fn(&[u8]) -> usize) -> Option<Conten
     full.then_some(Content::Path(nibbles, behind, None))
 }
 
-fn hash(i: usize) -> Vec<u8> {
+pub(in crate::mpt) fn hash(i: usize) -> Vec<u8> {
     [&[0xa0][..], &[i as u8 * 7; 32]].concat()
 }
 
-fn branch_of(child: impl FnMut(usize) -> Vec<u8>) -> Vec<u8> {
+pub(in crate::mpt) fn branch_of(child: impl FnMut(usize) -> Vec<u8>) -> Vec<u8> {
     let children: Vec<Vec<u8>> = (0..16).map(child).collect();
     rlp::list(&[children.concat(), vec![0x80]].concat())
 }
 
 /// The bytes of a path: with these flags, plus 1 for an odd number of nibbles.
-fn prefixed(nibbles: &[u8], flags: u8) -> Vec<u8> {
+pub(in crate::mpt) fn prefixed(nibbles: &[u8], flags: u8) -> Vec<u8> {
     let mut own = if nibbles.len() % 2 == 1 { vec![flags + 1] } else { vec![flags, 0] };
     own.extend(nibbles);
     own.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-fn leaf(nibbles: &[u8], value: &[u8]) -> Vec<u8> {
+pub(in crate::mpt) fn leaf(nibbles: &[u8], value: &[u8]) -> Vec<u8> {
     let mut items = Vec::new();
     rlp::write_string(&mut items, &prefixed(nibbles, 2));
     rlp::write_string(&mut items, value);
