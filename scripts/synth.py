@@ -50,6 +50,7 @@ MODULES = {
         "720 a pass or node",
         "1",
     ),
+    "msm_pe": ([], [], "1 to the adder", "1"),
 }
 SMALLEST = ["goldilocks_mul", "mle_node"]
 

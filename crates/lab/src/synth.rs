@@ -57,7 +57,10 @@ impl Synthesis {
     /// # Errors
     /// If `rtl/` has no such module, or its latency varies.
     pub fn cycles(&self, module: &'static str) -> Result<Cycles, LabError> {
-        self.cycles.get(module).copied().ok_or_else(|| field("module", module, "a module of data/synth.json with a constant latency"))
+        self.cycles
+            .get(module)
+            .copied()
+            .ok_or_else(|| field("module", module, "a module of data/synth.json with a constant latency"))
     }
     /// The costs of a module; `None` if it has not been synthesised.
     pub fn costs(&self, module: &str) -> Option<Costs> {

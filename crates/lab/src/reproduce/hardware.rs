@@ -16,8 +16,8 @@ const PADD: (f64, f64) = (9.0, 3.0);
 
 /// Area of a module in mm2, by assumed gate equivalents and the area of one.
 fn area(costs: &Costs, module: synth::Costs, gate: &'static str) -> Result<f64, LabError> {
-    let equivalents =
-        module.gates as f64 * costs.get("gate.equivalents")? + module.registers as f64 * costs.get("register.equivalents")?;
+    let equivalents = module.gates as f64 * costs.get("gate.equivalents")?
+        + module.registers as f64 * costs.get("register.equivalents")?;
     Ok(equivalents * costs.get(gate)? / 1e6)
 }
 

@@ -178,11 +178,7 @@ pub(super) fn latency() -> Result<Section, LabError> {
         let r = poseidon::run(&Params { log_rows, ..params.clone() })?;
         let (tail, pipelines) =
             ((r.cycles - 1 - r.leaves_at) as f64, f64::from(log_rows) * params.pipelines.permutation() as f64);
-        out.rtl(
-            format!("branch hasher, last leaf to root, 2^{log_rows} leaves"),
-            "us",
-            Ours::of(&r, |_| micros(tail)),
-        );
+        out.rtl(format!("branch hasher, last leaf to root, 2^{log_rows} leaves"), "us", Ours::of(&r, |_| micros(tail)));
         out.ours(format!("the same beyond log2(n) pipelines, 2^{log_rows} leaves"), "cycles", tail - pipelines);
         let deepest = r.queues.iter().copied().max().unwrap_or(0) as f64;
         out.ours(format!("deepest queue of the branch hasher, 2^{log_rows} leaves"), "digests", deepest);

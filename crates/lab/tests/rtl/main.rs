@@ -7,6 +7,7 @@
 mod engine;
 mod keccak;
 mod mont;
+mod msm;
 mod mtu;
 mod poseidon;
 
