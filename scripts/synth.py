@@ -56,6 +56,9 @@ SMALLEST = ["goldilocks_mul", "mle_node"]
 
 XILINX = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
 GATES = "synth -flatten -top {top}"
+# The same without memory_map, for modules whose memories are too large to be flip-flops. Their bits are no gates.
+WITHOUT = "synth -flatten -top {top} -run begin:fine; opt -fast -full; opt -undriven -fine; techmap; opt -fast; abc -fast; opt -fast"
+MEMORIES = {"transposer", "poseidon_leaf", "poseidon_branch", "poseidon_merkle", "msm_pe"}
 
 
 def files(module):
@@ -75,7 +78,7 @@ def commands(module):
     read = " ".join(str(p) for p in files(module) if p.suffix == ".sv")
     keep = "".join(f" setattr -mod -set keep_hierarchy 1 *{m}*;" for m in MODULES[module][1])
     head = f"read_verilog -sv -defer -Irtl {read}; hierarchy -check -top {module};{keep} "
-    return {"xilinx": head + XILINX.format(top=module), "gates": head + GATES.format(top=module)}
+    return {"xilinx": head + XILINX.format(top=module), "gates": head + (WITHOUT if module in MEMORIES else GATES).format(top=module)}
 
 
 def counts(log, module):
@@ -196,7 +199,11 @@ def main():
         modules = load()["modules"] | {module: entry}
         result = {
             "yosys": version,
-            "commands": {"xilinx": XILINX.format(top="MODULE"), "gates": GATES.format(top="MODULE")},
+            "commands": {
+                "xilinx": XILINX.format(top="MODULE"),
+                "gates": GATES.format(top="MODULE"),
+                "gates without memories": WITHOUT.format(top="MODULE"),
+            },
             "kept": {m: kept for m, (_, kept, *_) in MODULES.items() if kept},
             "cycles": cycles(),
             "modules": {m: modules[m] for m in MODULES if m in modules},
