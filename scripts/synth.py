@@ -23,6 +23,8 @@ DATA = Path("crates/lab/data/synth.json")
 PAGE = Path("docs/models/rtl.md")
 MUL = ["goldilocks_mul"]
 POSEIDON = ["poseidon_round", "poseidon_sbox", "goldilocks_mul", "poseidon_constants"]
+ENGINE = ["poseidon_leaf", "poseidon_branch", "transposer", "fifo"]
+ROUND = ["poseidon_round", "goldilocks_mul"]
 
 # For each module: the modules that it uses, the kept modules, latency and interval in cycles.
 MODULES = {
@@ -38,11 +40,25 @@ MODULES = {
     "mont_mul": (["mont_step"], ["mont_step"], "49", "1"),
     "mont_mul_377": (["mont_mul", "mont_step"], ["mont_step"], "73", "1"),
     "poseidon_perm": (POSEIDON, ["goldilocks_mul"], "720", "30"),
+    "poseidon_pipe": (POSEIDON, ROUND, "720", "1"),
+    "transposer": ([], [], "a pass", "1"),
+    "poseidon_leaf": (["fifo"], [], "0 to the permutation", "1"),
+    "poseidon_branch": (["fifo"], [], "0 to the permutation", "1"),
+    "poseidon_merkle": (
+        ["poseidon_engine", "poseidon_pipe", *ENGINE, *POSEIDON],
+        [*ENGINE, "poseidon_pipe", *ROUND],
+        "720 a pass or node",
+        "1",
+    ),
+    "msm_pe": ([], [], "1 to the adder", "1"),
 }
 SMALLEST = ["goldilocks_mul", "mle_node"]
 
 XILINX = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
 GATES = "synth -flatten -top {top}"
+# The same without memory_map, for modules whose memories are too large to be flip-flops. Their bits are no gates.
+WITHOUT = "synth -flatten -top {top} -run begin:fine; opt -fast -full; opt -undriven -fine; techmap; opt -fast; abc -fast; opt -fast"
+MEMORIES = {"transposer", "poseidon_leaf", "poseidon_branch", "poseidon_merkle", "msm_pe"}
 
 
 def files(module):
@@ -62,7 +78,7 @@ def commands(module):
     read = " ".join(str(p) for p in files(module) if p.suffix == ".sv")
     keep = "".join(f" setattr -mod -set keep_hierarchy 1 *{m}*;" for m in MODULES[module][1])
     head = f"read_verilog -sv -defer -Irtl {read}; hierarchy -check -top {module};{keep} "
-    return {"xilinx": head + XILINX.format(top=module), "gates": head + GATES.format(top=module)}
+    return {"xilinx": head + XILINX.format(top=module), "gates": head + (WITHOUT if module in MEMORIES else GATES).format(top=module)}
 
 
 def counts(log, module):
@@ -111,6 +127,12 @@ def synthesise(yosys, module):
     return out
 
 
+def cycles():
+    """Latency and interval of the modules with constant ones, synthesised or not. A simulation checks them."""
+    constant = {m: (latency, interval) for m, (_, _, latency, interval) in MODULES.items() if latency.isdecimal()}
+    return {m: {"latency": int(latency), "interval": int(interval)} for m, (latency, interval) in constant.items()}
+
+
 def table(modules):
     """The page's table, with a row for each entry."""
     keys = ["cells", "flip_flops", "dsps", "gates", "depth"]
@@ -144,6 +166,9 @@ def main():
             elif entry["sources"] != digest(module):
                 print(f"differs: {DATA} is not of the sources of {module}: run make synth")
                 failed += 1
+        if known.get("cycles") != cycles():
+            print(f"differs: the cycles of {DATA} are not those of scripts/synth.py: run make synth")
+            failed += 1
         before, after = page(known["modules"])
         if before != after:
             print(f"differs: the table of {PAGE} is not that of {DATA}: run make synth")
@@ -156,7 +181,7 @@ def main():
                 if found != known["modules"].get(module):
                     print(f"differs: {module} is {found}, and {DATA} says {known['modules'].get(module)}")
                     failed += 1
-        checks = len(MODULES) + 1 + len(SMALLEST) * (version == known["yosys"])
+        checks = len(MODULES) + 2 + len(SMALLEST) * (version == known["yosys"])
         print(f"test result: {'FAILED' if failed else 'ok'}. {checks - failed} passed; {failed} failed; (synthesis)")
         sys.exit(failed > 0)
 
@@ -174,8 +199,13 @@ def main():
         modules = load()["modules"] | {module: entry}
         result = {
             "yosys": version,
-            "commands": {"xilinx": XILINX.format(top="MODULE"), "gates": GATES.format(top="MODULE")},
+            "commands": {
+                "xilinx": XILINX.format(top="MODULE"),
+                "gates": GATES.format(top="MODULE"),
+                "gates without memories": WITHOUT.format(top="MODULE"),
+            },
             "kept": {m: kept for m, (_, kept, *_) in MODULES.items() if kept},
+            "cycles": cycles(),
             "modules": {m: modules[m] for m in MODULES if m in modules},
         }
         DATA.write_text(json.dumps(result, indent=2) + "\n")

@@ -29,6 +29,7 @@ pub mod plot;
 pub mod poseidon;
 pub mod reproduce;
 pub mod results;
+pub mod synth;
 pub mod whatif;
 
 pub use error::LabError;

@@ -6,6 +6,7 @@ use crate::LabError;
 use crate::accumulator::Policy;
 use crate::engine::MemoryKind;
 use crate::error::{power_of_two, within, within_f64};
+use crate::synth::stages;
 
 /// The workload: section 3.1 of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -87,7 +88,7 @@ impl Traversal {
 pub enum Latencies {
     /// One cycle for every operation, as in Tables 2 and 3.
     Unit,
-    /// Ten cycles for a multiplication, one for an addition, 24 for SHA3 (one per round).
+    /// The pipelines of `rtl/`: ten cycles for a product of 64 bits, one for an addition, 24 for SHA3 (one per round).
     Real,
 }
 
@@ -97,11 +98,11 @@ impl Latencies {
         match (self, workload) {
             (Self::Unit, _) => 1,
             // r n, then n - r n.
-            (Self::Real, Workload::BuildMle) => 10 + 1,
+            (Self::Real, Workload::BuildMle) => stages("mle_node"),
             // f1 - f0, times r, plus f0.
-            (Self::Real, Workload::MleEvaluation) => 1 + 10 + 1,
-            (Self::Real, Workload::MultiplicationTree | Workload::ProductMle) => 10,
-            (Self::Real, Workload::MerkleTree) => 24,
+            (Self::Real, Workload::MleEvaluation) => 1 + stages("goldilocks_mul") + 1,
+            (Self::Real, Workload::MultiplicationTree | Workload::ProductMle) => stages("goldilocks_mul"),
+            (Self::Real, Workload::MerkleTree) => stages("keccak_f"),
         }
     }
 }

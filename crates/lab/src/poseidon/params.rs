@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::LabError;
 use crate::engine::MemoryKind;
 use crate::error::{field, power_of_two, within, within_f64};
+use crate::synth::stages;
 
 /// Rounds of the permutation.
 pub(super) const ROUNDS: u64 = 30;
 
-/// Pipeline stages of the parts of a round. The article does not print them; the defaults are those of `rtl/` (a
-/// multiplier of six stages).
+/// Pipeline stages of the parts of a round. The article does not print them; the defaults are those of `rtl/`
+/// (`poseidon_round.sv`, with multipliers of six stages).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pipelines {
@@ -18,13 +19,14 @@ pub struct Pipelines {
     pub constants: u64,
     /// A multiplier. An S-box is three multipliers deep.
     pub multiplier: u64,
-    /// The multiplication by the MDS matrix: shifts, a tree of additions, a reduction.
+    /// The multiplication by the MDS matrix: shifts, a tree of additions, a reduction; and the register between rounds.
     pub mds: u64,
 }
 
 impl Default for Pipelines {
     fn default() -> Self {
-        Self { constants: 1, multiplier: 6, mds: 6 }
+        let (constants, multiplier) = (1, 6);
+        Self { constants, multiplier, mds: stages("poseidon_pipe") / ROUNDS - constants - 3 * multiplier }
     }
 }
 

@@ -4,6 +4,7 @@
 //! something out, the section has a one-line note.
 
 mod figures;
+mod hardware;
 mod mtu;
 mod multiplier;
 mod origin;
@@ -62,11 +63,13 @@ pub enum Item {
     MsmFig3,
     /// Fig. 4: loads of points with and without unrolling.
     MsmFig4,
+    /// Stages and areas of the papers' parts beside those of `rtl/`.
+    Hardware,
 }
 
 impl Item {
     /// All items.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::MtuTable1,
         Self::MtuTable2,
         Self::MtuTable3,
@@ -85,6 +88,7 @@ impl Item {
         Self::MsmTable3,
         Self::MsmFig3,
         Self::MsmFig4,
+        Self::Hardware,
     ];
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -107,6 +111,7 @@ impl Item {
             Self::MsmTable3 => "msm-table3",
             Self::MsmFig3 => "msm-fig3",
             Self::MsmFig4 => "msm-fig4",
+            Self::Hardware => "hardware",
         }
     }
     /// The item with this name.
@@ -166,8 +171,8 @@ pub struct Line {
     pub quantity: String,
     /// Its unit.
     pub unit: &'static str,
-    /// The origin of the reference, or [`Origin::Assumed`] if our value rests on an assumed input; `None` for a
-    /// question of our own.
+    /// The origin of the reference. Without a reference: [`Origin::Assumed`] if our value rests on an assumed input,
+    /// [`Origin::Derived`] if it follows from `rtl/`, and `None` for a question of our own.
     pub origin: Option<Origin>,
     /// The reference value.
     pub published: Option<f64>,
@@ -292,6 +297,13 @@ impl Section {
             line.origin = Some(Origin::Assumed);
         }
     }
+    /// A value of ours that no paper prints and that is derived from `rtl/`. The quantity names the module.
+    fn rtl(&mut self, quantity: impl Into<String>, unit: &'static str, ours: impl Into<Ours>) {
+        self.ours(quantity, unit, ours);
+        if let Some(line) = self.lines.last_mut() {
+            line.origin = Some(Origin::Derived);
+        }
+    }
     fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
@@ -322,5 +334,6 @@ pub fn reproduce(item: Item, costs: &Costs, cpu: Option<&Baseline>) -> Result<Se
         Item::MsmTable3 => multiplier::table3(costs),
         Item::MsmFig3 => multiplier::fig3(costs),
         Item::MsmFig4 => multiplier::fig4(),
+        Item::Hardware => hardware::hardware(costs),
     }
 }

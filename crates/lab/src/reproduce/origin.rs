@@ -15,7 +15,7 @@ use crate::{msm, mtu, poseidon};
 pub enum Origin {
     /// Printed in the paper.
     Printed,
-    /// Derived by arithmetic from values that the paper prints.
+    /// Derived by arithmetic from values that the paper prints; without a reference, from `rtl/`.
     Derived,
     /// Printed in the paper, but a parameter of the model was chosen to come near it.
     Fitted,

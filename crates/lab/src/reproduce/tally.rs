@@ -17,6 +17,8 @@ pub struct Tally {
     /// Printed cells that a run reproduces, out of all.
     printed: Share,
     derived: Share,
+    /// Values that follow from `rtl/`, without a reference.
+    rtl: u32,
     fitted: Share,
     assumed: u32,
     /// Printed cells without a run: the item, and how many cells a closed form or arithmetic reproduces out of all.
@@ -34,6 +36,7 @@ impl Tally {
             match line.origin {
                 None => {}
                 Some(Origin::Assumed) => self.assumed += 1,
+                Some(Origin::Derived) if line.published.is_none() => self.rtl += 1,
                 Some(Origin::Derived) => self.derived = self.derived.with(agrees, 1),
                 Some(Origin::Fitted) => self.fitted = self.fitted.with(agrees, 1),
                 Some(Origin::Printed) => {
@@ -80,6 +83,7 @@ impl fmt::Display for Tally {
             writeln!(f, "  not as printed: {item}, {quantity} ({:+.1} %)", 100.0 * off)?;
         }
         writeln!(f, "derived from the text: {} agree", self.derived)?;
+        writeln!(f, "derived from rtl/: {}", self.rtl)?;
         writeln!(f, "fitted to what they are compared with: {} agree", self.fitted)?;
         writeln!(f, "rest on assumed inputs: {}", self.assumed)
     }

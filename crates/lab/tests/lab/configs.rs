@@ -103,3 +103,19 @@ fn printed_cells_are_reproduced_but_for_the_misprints() {
     let section = reproduce(Item::MtuFig6, &costs, Some(&cpu)).expect("a baseline");
     assert!(section.lines.iter().all(|l| l.ours.is_finite()));
 }
+
+#[test]
+fn the_page_compares_the_papers_with_the_hardware() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models/rtl.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let table = page.split("## Beside the papers").nth(1).expect("the section");
+    let mut ratios: Vec<&str> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let section = reproduce(Item::Hardware, &Costs::published(), None).expect("an item");
+    let compared: Vec<_> = section.lines.iter().filter(|line| line.published.is_some()).collect();
+    assert_eq!(ratios.len(), compared.len(), "{compared:?}");
+    for line in compared {
+        let ratio = format!("| {:.2} |", line.ours / line.published.unwrap_or(f64::NAN));
+        let place = ratios.iter().position(|row| row.ends_with(&ratio) && row.contains(line.unit));
+        ratios.swap_remove(place.unwrap_or_else(|| panic!("no row of {} with {ratio}", line.quantity)));
+    }
+}

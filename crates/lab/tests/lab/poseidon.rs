@@ -180,12 +180,12 @@ fn full_queues_hold_up_what_is_before_them() {
     };
     // Nothing waits: a row takes the stages of its permutation.
     let latency = run(&base).leaf_latency;
-    assert_eq!(latency, Latency { min: 750, mean: 750.0, max: 750, median: 750 });
+    assert_eq!(latency, Latency { min: 720, mean: 720.0, max: 720, median: 720 });
     // A core that takes a group every other cycle: the input queue fills up.
     for input_queue in [16, 256] {
         let p = Params { lhe_sboxes: 59, input_queue, ..base.clone() };
         let latency = run(&p).leaf_latency;
-        let full = 750 + 2 * input_queue;
+        let full = 720 + 2 * input_queue;
         assert!(latency.max.abs_diff(full) < 4 && latency.median.abs_diff(full) < 4, "{latency:?}");
         assert_eq!(run(&p).leaves_at, run(&Params { input_queue: 1 << 20, ..p.clone() }).leaves_at);
     }
@@ -195,7 +195,7 @@ fn full_queues_hold_up_what_is_before_them() {
     assert_eq!(stalls(&all).1, 0);
     for digest_queue in [1024, 2048] {
         let p = Params { digest_queue, ..slow.clone() };
-        let (waited, expected) = (stalls(&p).1, 4 * (4096 - digest_queue) + 750 - 4096);
+        let (waited, expected) = (stalls(&p).1, 4 * (4096 - digest_queue) + 720 - 4096);
         assert!(waited.abs_diff(expected) < 800, "{waited} {expected}");
         assert!(run(&p).leaves_at > run(&all).leaves_at + waited - 8);
         // A single tree ends when its branches are hashed, but later trees wait.

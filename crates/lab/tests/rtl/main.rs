@@ -1,17 +1,20 @@
-//! The register-transfer level in `rtl/` against the models and the kernels: the tree unit in every issue and output
-//! cycle, the arithmetic and the permutations on random inputs.
+//! The register-transfer level in `rtl/` against the models and the kernels: the tree unit and the Merkle engine in every
+//! issue and output cycle, the arithmetic and the permutations on random inputs.
 //!
 //! `make rtl-tools` fetches the simulator, `make test-rtl` runs these tests. Without a simulator the tests print a
 //! message and pass; if `EVERGROVE_REQUIRE_RTL` is set, they fail.
 
+mod engine;
 mod keccak;
 mod mont;
+mod msm;
 mod mtu;
 mod poseidon;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use evergrove_lab::synth::Synthesis;
 use evergrove_primitives::Goldilocks;
 use marlin_verilator::dynamic::{AsDynamicVerilatedModel, DynamicVerilatedModel, VerilatorValue};
 use marlin_verilator::{PortDirection, VerilatedModelConfig, VerilatorRuntime, VerilatorRuntimeOptions};
@@ -23,6 +26,12 @@ const STAGES: u64 = 10;
 /// Random inputs per module of arithmetic or permutation: `EVERGROVE_CASES`, or 10,000.
 fn cases() -> usize {
     std::env::var("EVERGROVE_CASES").map_or(10_000, |n| n.parse().expect("EVERGROVE_CASES is a number"))
+}
+
+/// Latency and interval of a module, as the models use them.
+fn cycles(module: &'static str) -> [usize; 2] {
+    let cycles = Synthesis::published().cycles(module).expect("a module with a constant latency");
+    [cycles.latency as usize, cycles.interval as usize]
 }
 
 /// The folder of the SystemVerilog modules.
@@ -77,6 +86,9 @@ impl<'a> Module<'a> {
     fn set(&mut self, port: &str, value: u8) {
         self.0.pin(port, value).expect("an input of at most eight bits");
     }
+    fn short(&mut self, port: &str, value: u16) {
+        self.0.pin(port, value).expect("an input of 9 to 16 bits");
+    }
     fn word(&mut self, port: &str, value: Goldilocks) {
         self.0.pin(port, value.as_u64()).expect("an input of 64 bits");
     }
@@ -125,6 +137,7 @@ fn halves<const N: usize, const M: usize>(words: &[u64; N]) -> [u32; M] {
 
 #[test]
 fn products_are_those_of_the_field() {
+    assert_eq!(cycles("goldilocks_mul"), [STAGES as usize, 1]);
     let Some(runtime) = simulator() else { return };
     let ports = [("clk", 1, IN), ("a", 64, IN), ("b", 64, IN), ("y", 64, OUT)];
     let mut module = Module::new(&runtime, "goldilocks_mul", &ports);

@@ -4,7 +4,7 @@ use evergrove_primitives::field::prime::{PrimeElement, reference};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{IN, Module, OUT, cases, halves, simulator};
+use super::{IN, Module, OUT, cases, cycles, halves, simulator};
 
 /// A uniformly random element below p.
 fn random<const N: usize, F: PrimeElement<Words = [u64; N]>>(rng: &mut ChaCha8Rng) -> F {
@@ -27,7 +27,7 @@ fn small<const N: usize>(x: u64) -> [u64; N] {
 }
 
 /// Checks a module with N limbs of 64 bits (M = 2 N) on pairs of edge values and random pairs, one per cycle.
-fn check<const N: usize, const M: usize, F: PrimeElement<Words = [u64; N]>>(name: &str, one: F) {
+fn check<const N: usize, const M: usize, F: PrimeElement<Words = [u64; N]>>(name: &'static str, one: F) {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let p = F::MODULUS;
     // 0, 1, 2, R mod p (the Montgomery form of 1), all-one words below a decremented top word, p - 1 and p - 2.
@@ -46,7 +46,7 @@ fn check<const N: usize, const M: usize, F: PrimeElement<Words = [u64; N]>>(name
     let width = 64 * N;
     let ports = [("clk", 1, IN), ("a", width, IN), ("b", width, IN), ("y", width, OUT)];
     let mut module = Module::new(&runtime, name, &ports);
-    let latency = 12 * N + 1;
+    let [latency, _] = cycles(name);
     for cycle in 0..pairs.len() + latency {
         if let Some([a, b]) = inputs.get(cycle) {
             module.wide("a", a);

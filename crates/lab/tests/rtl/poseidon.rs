@@ -8,7 +8,7 @@ use marlin_verilator::VerilatorRuntime;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{IN, Module, OUT, cases, directory, halves, simulator, words};
+use super::{IN, Module, OUT, cases, cycles, directory, halves, simulator, words};
 
 /// 32-bit words of a state.
 const HALVES: usize = 2 * WIDTH;
@@ -96,25 +96,75 @@ fn drive<'a>(runtime: &'a VerilatorRuntime, inputs: &'a [[u32; HALVES]], outputs
     }
 }
 
-#[test]
-fn permutations_are_those_of_the_primitives() {
-    let mut rng = ChaCha8Rng::seed_from_u64(9);
+/// States of 0, 1 and p - 1, then `count` random ones, with their permutations.
+fn states(count: usize, seed: u64) -> [Vec<[u32; HALVES]>; 2] {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let last = Goldilocks::new(Goldilocks::ORDER - 1);
     let mut states = vec![[Goldilocks::ZERO; WIDTH], [Goldilocks::ONE; WIDTH], [last; WIDTH]];
-    // A state takes 30 rounds of the ring, so fewer cases.
-    states.extend((0..cases() / 10).map(|_| {
+    states.extend((0..count).map(|_| {
         let state = words(WIDTH, &mut rng);
         std::array::from_fn::<_, WIDTH, _>(|i| state[i])
     }));
     let as_halves = |state: &[Goldilocks; WIDTH]| -> [u32; HALVES] { halves(&state.map(|x| x.as_u64())) };
-    let inputs: Vec<[u32; HALVES]> = states.iter().map(as_halves).collect();
+    let inputs = states.iter().map(as_halves).collect();
     states.iter_mut().for_each(permute);
-    let outputs: Vec<[u32; HALVES]> = states.iter().map(as_halves).collect();
+    [inputs, states.iter().map(as_halves).collect()]
+}
 
+#[test]
+fn permutations_are_those_of_the_primitives() {
+    assert_eq!(cycles("poseidon_perm"), [ROUNDS * DEPTH, ROUNDS]);
+    // A state takes 30 rounds of the ring, so fewer cases.
+    let [inputs, outputs] = states(cases() / 10, 9);
     let Some(runtime) = simulator() else { return };
     drive(&runtime, &inputs, &outputs, 1.0);
     let few = inputs.len().min(100);
     for chance in [0.5, 0.03] {
         drive(&runtime, &inputs[..few], &outputs[..few], chance);
     }
+}
+
+#[test]
+fn a_pipeline_takes_a_state_in_each_cycle() {
+    assert_eq!(cycles("poseidon_pipe"), [ROUNDS * DEPTH, 1]);
+    let [inputs, outputs] = states(cases(), 13);
+    let Some(runtime) = simulator() else { return };
+    let ports = [
+        ("clk", 1, IN),
+        ("rst", 1, IN),
+        ("in_valid", 1, IN),
+        ("in_tag", 1, IN),
+        ("in_state", 64 * WIDTH, IN),
+        ("out_valid", 1, OUT),
+        ("out_tag", 1, OUT),
+        ("out_state", 64 * WIDTH, OUT),
+    ];
+    let mut module = Module::new(&runtime, "poseidon_pipe", &ports);
+    module.set("in_valid", 0);
+    module.set("rst", 1);
+    module.settle();
+    module.edge();
+    module.set("rst", 0);
+    // A gap after each 1,000 states.
+    let place = |cycle: usize| (!(cycle + 1).is_multiple_of(1001)).then(|| cycle - (cycle + 1) / 1001);
+    let cycles = inputs.len() + inputs.len() / 1000 + ROUNDS * DEPTH + 1;
+    let mut done = 0;
+    for cycle in 0..cycles {
+        let entry = place(cycle).filter(|i| *i < inputs.len());
+        module.set("in_valid", entry.is_some().into());
+        if let Some(i) = entry {
+            module.wide("in_state", &inputs[i]);
+            module.set("in_tag", (i % 3 == 0).into());
+        }
+        module.settle();
+        let exit = cycle.checked_sub(ROUNDS * DEPTH).and_then(place).filter(|i| *i < inputs.len());
+        assert_eq!(module.get("out_valid"), u64::from(exit.is_some()), "cycle {cycle}");
+        if let Some(i) = exit {
+            assert_eq!(module.get("out_tag") == 1, i % 3 == 0, "state {i}");
+            assert_eq!(module.get_wide("out_state")[..], outputs[i], "state {i}");
+            done += 1;
+        }
+        module.edge();
+    }
+    assert_eq!(done, inputs.len());
 }
