@@ -8,6 +8,8 @@ mod claims;
 mod edges;
 mod entries;
 mod gadgets;
+#[cfg(test)]
+pub(crate) mod gates;
 mod header;
 mod list;
 mod node;
