@@ -12,6 +12,7 @@ in its last column stay. Prints the results of the gates that are named, without
 
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -23,11 +24,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/math/gates.md"
 BEGIN, END = "<!-- results of scripts/test_smt.py -->\n", "<!-- end of results -->\n"
 # Seconds of processor time for one goal, and for one goal of a mutant.
-LIMIT, MUTANT_LIMIT = 40, 20
+LIMIT, MUTANT_LIMIT = 40, 8
 # The constraints of a gate that are removed: all, or this many at equal distances.
-MUTANTS = 12
+MUTANTS = 6
 # Goals of a mutant that are tried one by one.
-TRIES = 3
+TRIES = 2
 SPLIT = [("ff-solver", "split"), ("ff-bitsum", "true")]
 BASES = [("ff-solver", "gb")]
 
@@ -53,30 +54,41 @@ class File:
 
 
 def solve():
-    """Prints the verdict on the problem in standard input. Its options are the arguments."""
+    """Prints the verdict on each problem in standard input, up to the first one that is not unsat. Each has a process of
+    its own, with the given seconds of processor time. Its options are the other arguments."""
     import cvc5
 
-    solver = cvc5.Solver(cvc5.TermManager())
-    for option in sys.argv[2:]:
-        solver.setOption(*option.split("=", 1))
-    parser = cvc5.InputParser(solver)
-    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, sys.stdin.read(), "problem")
-    symbols = parser.getSymbolManager()
-    while not (command := parser.nextCommand()).isNull():
-        print(command.invoke(solver, symbols), end="", flush=True)
+    head, *goals = json.load(sys.stdin)
+    for goal in goals:
+        child = os.fork()
+        if child == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+            solver = cvc5.Solver(cvc5.TermManager())
+            for option in sys.argv[3:]:
+                solver.setOption(*option.split("=", 1))
+            parser = cvc5.InputParser(solver)
+            parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, head + goal, "problem")
+            symbols = parser.getSymbolManager()
+            while not (command := parser.nextCommand()).isNull():
+                command.invoke(solver, symbols)
+            result = solver.checkSat()
+            os._exit(1 if result.isUnsat() else 2 if result.isSat() else 3)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print({1: "unsat", 2: "sat"}.get(code, "unknown"), flush=True)
+        if code != 1:
+            break
 
 
-def verdict(problem, options, limit):
-    """sat, unsat or unknown."""
-
-    def bound():
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-
-    command = [sys.executable, __file__, "--solve", *(f"{name}={value}" for name, value in options)]
-    done = subprocess.run(command, input=problem + "(check-sat)\n", capture_output=True, text=True, preexec_fn=bound)
-    lines = done.stdout.split()
-    return lines[-1] if lines and lines[-1] in ("sat", "unsat") else "unknown"
+def verdict(head, goals, options, limit):
+    """sat if a goal is satisfiable, unsat if none is; unknown if the solver did not decide one of them in time."""
+    options = [f"{name}={value}" for name, value in options]
+    command = [sys.executable, __file__, "--solve", str(limit), *options]
+    done = subprocess.run(command, input=json.dumps([head, *goals]), capture_output=True, text=True)
+    found = done.stdout.split()
+    if len(found) == len(goals) and found[-1] != "unknown":
+        return found[-1]
+    return found[-1] if found and found[-1] == "sat" else "unknown"
 
 
 def any_of(file):
@@ -89,15 +101,11 @@ def judge(file):
     """sat if a goal is satisfiable, unsat if none is, otherwise unknown."""
     for options in (SPLIT, BASES):
         # The first goal shows whether goals are easy one by one.
-        for goal in file.goals:
-            found = verdict(file.head + goal, options, LIMIT // 4 if goal is file.goals[0] else LIMIT)
-            if found == "sat":
-                return found
-            if found == "unknown":
-                break
-        else:
-            return "unsat"
-        found = verdict(file.head + any_of(file), options, LIMIT)
+        found = verdict(file.head, file.goals[:1], options, LIMIT // 8)
+        if found == "unsat":
+            found = verdict(file.head, file.goals, options, LIMIT)
+        if found == "unknown":
+            found = verdict(file.head, [any_of(file)], options, LIMIT)
         if found != "unknown":
             return found
     return "unknown"
@@ -108,18 +116,16 @@ def mutant(files, constraint):
     verdicts = set()
     for file in files:
         other = file.without(constraint)
-        for goal in other.goals[:TRIES]:
+        goals = [[goal] for goal in other.goals[:TRIES]]
+        if len(other.goals) > TRIES:
+            goals.append([any_of(other)])
+        for goal in goals:
             for options in (SPLIT, BASES):
-                found = verdict(other.head + goal, options, MUTANT_LIMIT)
+                found = verdict(other.head, goal, options, MUTANT_LIMIT)
                 if found == "sat":
                     return "found"
                 if found == "unsat":
                     break
-            verdicts.add(found)
-        if len(other.goals) > TRIES:
-            found = verdict(other.head + any_of(other), SPLIT, MUTANT_LIMIT)
-            if found == "sat":
-                return "found"
             verdicts.add(found)
     return "redundant" if verdicts == {"unsat"} else "open"
 

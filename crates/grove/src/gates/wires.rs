@@ -17,7 +17,7 @@ fn boolean() -> Gate {
     let mut m = Marked::new();
     let x = m.input();
     m.b.boolean(x);
-    let (mut gate, Marks { received, sent, .. }) = m.gate("boolean", "an element is 0 or 1");
+    let (mut gate, Marks { received, .. }) = m.gate("boolean", "an element is 0 or 1");
     gate.spec.push(Formula::Any(vec![is(&received[0][0], 0), is(&received[0][0], 1)]));
     gate
 }
@@ -57,7 +57,7 @@ fn implication() -> Gate {
     let mut m = Marked::new();
     let [a, c] = [m.bit(), m.bit()];
     implies(&mut m.b, a, c);
-    let (mut gate, Marks { received, sent, .. }) = m.gate("implies", "a = 1 implies c = 1");
+    let (mut gate, Marks { received, .. }) = m.gate("implies", "a = 1 implies c = 1");
     gate.spec.push(is(&received[0][0], 1).implies(is(&received[1][0], 1)));
     gate
 }
@@ -86,7 +86,7 @@ fn no_limbs() -> Gate {
     let mut m = Marked::new();
     let word = m.word();
     m.b.no_limbs(word, 1..4);
-    let (mut gate, Marks { received, sent, .. }) = m.gate("no-limbs", "elements of a word are 0");
+    let (mut gate, Marks { received, .. }) = m.gate("no-limbs", "elements of a word are 0");
     gate.spec = received[0][1..].iter().map(|x| is(x, 0)).collect();
     gate
 }
@@ -96,7 +96,7 @@ fn equal_limbs() -> Gate {
     let bit = m.bit();
     let [left, right] = [m.word(), m.word()];
     m.b.equal_limbs(bit, &[(left, 0), (left, 1), (left, 2)], &[(right, 1), (right, 2), (right, 3)]);
-    let (mut gate, Marks { received, sent, .. }) = m.gate("equal-limbs", "elements of words are equal where a bit is 1");
+    let (mut gate, Marks { received, .. }) = m.gate("equal-limbs", "elements of words are equal where a bit is 1");
     let equal = (0..3).map(|i| Formula::equal(&received[1][i], &received[2][1 + i])).collect();
     gate.spec.push(is(&received[0][0], 1).implies(Formula::All(equal)));
     gate
@@ -107,7 +107,7 @@ fn same_word() -> Gate {
     let bit = m.bit();
     let [left, right] = [m.word(), m.word()];
     crate::mpt::same_word(&mut m.b, bit, left, right);
-    let (mut gate, Marks { received, sent, .. }) = m.gate("same-word", "two words are equal where a bit is 1: one is given to a set, the other is taken");
+    let (mut gate, Marks { received, .. }) = m.gate("same-word", "two words are equal where a bit is 1: one is given to a set, the other is taken");
     let equal = (0..4).map(|i| Formula::equal(&received[1][i], &received[2][i])).collect();
     gate.spec.push(is(&received[0][0], 1).implies(Formula::All(equal)));
     gate
@@ -119,7 +119,7 @@ fn ordering() -> Gate {
     let active = m.bit();
     let [lower, index] = [m.input(), m.input()];
     crate::circuit::rises(&mut m.b, active, [lower, index], size());
-    let (mut gate, Marks { received, sent, .. }) = m.gate("ordering", "index - lower - 1 is below 2^27 where a bit is 1");
+    let (mut gate, Marks { received, .. }) = m.gate("ordering", "index - lower - 1 is below 2^27 where a bit is 1");
     let [active, lower, index] = [0, 1, 2].map(|i| received[i][0].clone());
     let bits: Vec<Poly> = (0..gate.names.len() as u32)
         .filter(|&i| gate.names[i as usize].starts_with("bits"))

@@ -1,6 +1,5 @@
 //! The gadgets of slots as formulas: see docs/math/gates.md.
 
-use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
