@@ -117,7 +117,8 @@ pub(crate) fn fixed(values: &[u64]) -> Vec<Goldilocks> {
 }
 
 fn all() -> Vec<Gate> {
-    [tables::gates(), wires::gates(), batch::gates(), keccak::gates(), points::gates(), crate::mpt::gates::gates()].concat()
+    [tables::gates(), wires::gates(), batch::gates(), keccak::gates(), points::gates(), crate::mpt::gates::gates()]
+        .concat()
 }
 
 #[test]

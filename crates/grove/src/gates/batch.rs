@@ -23,7 +23,8 @@ fn node() -> Gate {
     for out in [node.height, node.base] {
         m.output(base(out));
     }
-    let (mut gate, Marks { received, sent, .. }) = m.gate("node", "height h and first position q 2^h of a node, with q below 2^(27 - h)");
+    let (mut gate, Marks { received, sent, .. }) =
+        m.gate("node", "height h and first position q 2^h of a node, with q below 2^(27 - h)");
     let mut inputs = received.iter().map(|word| word[0].clone());
     let index = inputs.next().expect("an index");
     let flags: Vec<Poly> = inputs.collect();

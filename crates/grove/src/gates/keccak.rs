@@ -128,7 +128,8 @@ fn column(part: usize) -> Gate {
     let symbolic = rows::symbolic(&mut gate, "x", &tables, row, &places);
     let stage = keccak::LANES * keccak::TUPLES + keccak::USES;
     // Uses of the lanes x = 0, five for each part; then the parities.
-    let uses: [[Poly; 3]; 5] = array::from_fn(|y| array::from_fn(|i| symbolic.ports[stage + 5 * part + y].tuple[1 + i].clone()));
+    let uses: [[Poly; 3]; 5] =
+        array::from_fn(|y| array::from_fn(|i| symbolic.ports[stage + 5 * part + y].tuple[1 + i].clone()));
     let sum: [Poly; 3] = array::from_fn(|i| symbolic.ports[stage + keccak::STATE + part].tuple[1 + i].clone());
     let own = keccak::STATE + keccak::STAGE;
     let parity = |x: usize, part: usize| symbolic.columns[own + keccak::PARITIES + 16 * x + part].clone();
@@ -143,9 +144,8 @@ fn column(part: usize) -> Gate {
         gate.inputs.extend(bits.clone());
         bits
     };
-    let operands: Vec<[Vec<Poly>; 3]> = (0..5)
-        .map(|y| array::from_fn(|by| digits(&mut gate, &format!("state{y}.{by}."), &state(y, by))))
-        .collect();
+    let operands: Vec<[Vec<Poly>; 3]> =
+        (0..5).map(|y| array::from_fn(|by| digits(&mut gate, &format!("state{y}.{by}."), &state(y, by)))).collect();
     let theta = [digits(&mut gate, "left", &left), digits(&mut gate, "right", &right)];
     let kinds: [u64; 5] = array::from_fn(|y| keccak::MOVES[5 * y][part].turn.into());
     let mut results = Vec::new();

@@ -29,7 +29,9 @@ fn points() -> Vec<Gate> {
     let (whole, symbolic) = row(Table::Point, &columns);
     let column = |i: usize| symbolic.columns[i].clone();
     let mut all = Vec::new();
-    for (which, about) in [(0, "three limbs and a byte of a number of 56 bits"), (1, "a byte and three limbs of a number of 56 bits")] {
+    for (which, about) in
+        [(0, "three limbs and a byte of a number of 56 bits"), (1, "a byte and three limbs of a number of 56 bits")]
+    {
         let sum = symbolic.ports[4 + which].tuple[3].clone();
         let limbs: Vec<Poly> = sum.variables().into_iter().map(Poly::variable).collect();
         all.push(whole.part(&format!("point-number-{which}"), about, vec![sum], limbs, &[]));
@@ -56,7 +58,8 @@ fn points() -> Vec<Gate> {
         if group > 0 {
             known = &known - &complement[LIMBS + group - 1];
         }
-        let mut sum = t.iter().enumerate().fold(Poly::default(), |sum, (i, t)| &sum + &t.scaled(Goldilocks::new(1 << (16 * i))));
+        let mut sum =
+            t.iter().enumerate().fold(Poly::default(), |sum, (i, t)| &sum + &t.scaled(Goldilocks::new(1 << (16 * i))));
         if group < 7 {
             let carry = &complement[LIMBS + group];
             outputs.push(carry.clone());
@@ -75,7 +78,13 @@ fn points() -> Vec<Gate> {
     }
 
     let [active, curve] = [point::ACTIVE, point::CURVE].map(column);
-    let mut gate = whole.part("point-active", "the bit of a point, and c = 1 where it is 1", vec![active.clone()], vec![], &[curve.clone()]);
+    let mut gate = whole.part(
+        "point-active",
+        "the bit of a point, and c = 1 where it is 1",
+        vec![active.clone()],
+        vec![],
+        &[curve.clone()],
+    );
     gate.spec = vec![Formula::bit(&active), Formula::bit(&curve), is(&active, 1).implies(is(&curve, 1))];
     all.push(gate);
     all
@@ -133,7 +142,8 @@ fn additions() -> Vec<Gate> {
             (vec![some(&s1), some(&s2), is(&inverse, 0)], third),
             (vec![some(&s1), some(&s2), is(&inverse, 1)], number(0)),
         ];
-        gate.spec.extend(cases.into_iter().map(|(case, value)| Formula::All(case).implies(Formula::equal(out, &value))));
+        gate.spec
+            .extend(cases.into_iter().map(|(case, value)| Formula::All(case).implies(Formula::equal(out, &value))));
     }
     all.push(gate);
     all
@@ -148,7 +158,15 @@ pub(super) fn unstated() -> [(&'static str, &'static str, usize); 2] {
     let (point, addition) = (count(Table::Point, &[1; point::FIXED]), count(Table::Addition, &[1; addition::FIXED]));
     let of = |count: usize, own: usize| count - own;
     [
-        ("point-congruences", "two products are equal modulo the field of BLS12-381: the point is on the curve", of(point, 33)),
-        ("addition-congruences", "four products are equal modulo the field of BLS12-381: slope and third point", of(addition, 9)),
+        (
+            "point-congruences",
+            "two products are equal modulo the field of BLS12-381: the point is on the curve",
+            of(point, 33),
+        ),
+        (
+            "addition-congruences",
+            "four products are equal modulo the field of BLS12-381: slope and third point",
+            of(addition, 9),
+        ),
     ]
 }

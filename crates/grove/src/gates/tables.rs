@@ -198,7 +198,8 @@ fn node() -> Gate {
     let tables = tables::<Quadratic>();
     let mut columns = [0; permutation::FIXED];
     columns[permutation::INNER] = 1;
-    let mut gate = Gate::new("climb", "the places of the nodes below a node: (2 index, level) and (2 index + 1, level)");
+    let mut gate =
+        Gate::new("climb", "the places of the nodes below a node: (2 index, level) and (2 index + 1, level)");
     let places = vec![Goldilocks::ONE; permutation::PORTS];
     let symbolic = rows::symbolic(&mut gate, "x", &tables, row(Table::Permutation, &fixed(&columns)), &places);
     let rounds = evergrove_verifier::poseidon::SBOXES - permutation::RATE - WORD + WORD;
@@ -257,7 +258,10 @@ fn byte_row() -> Gate {
     let byte = |i: usize| binary(&symbolic.columns[8 * i..][..8]);
     let word = |bytes: &[Option<usize>]| -> Vec<Poly> {
         let half = |four: &[Option<usize>]| {
-            let terms = four.iter().enumerate().filter_map(|(i, own)| Some(byte((*own)?).scaled(Goldilocks::new(1 << (8 * i)))));
+            let terms = four
+                .iter()
+                .enumerate()
+                .filter_map(|(i, own)| Some(byte((*own)?).scaled(Goldilocks::new(1 << (8 * i)))));
             terms.fold(Poly::default(), |sum, term| &sum + &term)
         };
         bytes.chunks(4).map(half).collect()

@@ -10,7 +10,17 @@ use super::{HEIGHT, Marked, base, is, number, size};
 use crate::circuit::implies;
 
 pub(super) fn gates() -> Vec<Gate> {
-    vec![boolean(), logic(), select(), implication(), limbs_of_word(), no_limbs(), equal_limbs(), same_word(), ordering()]
+    vec![
+        boolean(),
+        logic(),
+        select(),
+        implication(),
+        limbs_of_word(),
+        no_limbs(),
+        equal_limbs(),
+        same_word(),
+        ordering(),
+    ]
 }
 
 fn boolean() -> Gate {
@@ -107,7 +117,8 @@ fn same_word() -> Gate {
     let bit = m.bit();
     let [left, right] = [m.word(), m.word()];
     crate::mpt::same_word(&mut m.b, bit, left, right);
-    let (mut gate, Marks { received, .. }) = m.gate("same-word", "two words are equal where a bit is 1: one is given to a set, the other is taken");
+    let (mut gate, Marks { received, .. }) =
+        m.gate("same-word", "two words are equal where a bit is 1: one is given to a set, the other is taken");
     let equal = (0..4).map(|i| Formula::equal(&received[1][i], &received[2][i])).collect();
     gate.spec.push(is(&received[0][0], 1).implies(Formula::All(equal)));
     gate

@@ -48,7 +48,8 @@ fn demands() -> Gate {
 }
 
 fn nibbles() -> Gate {
-    let (mut gate, [x, out, _], _) = circuit("nibbles", "the nibbles of a byte", 1, |g, bit, x| g.nibbles(x[0], bit).to_vec());
+    let (mut gate, [x, out, _], _) =
+        circuit("nibbles", "the nibbles of a byte", 1, |g, bit, x| g.nibbles(x[0], bit).to_vec());
     let [high, low] = [0, 1].map(|i| out[i].clone());
     gate.spec.push(Formula::equal(&x[0], &(&high.scaled(Goldilocks::new(16)) + &low)));
     gate.spec.extend([high, low].map(|x| Formula::Any((0..16).map(|i| is(&x, i)).collect())));
@@ -57,10 +58,11 @@ fn nibbles() -> Gate {
 
 /// The header of a short string. The circuits demand elsewhere that a byte without a header is below 0x80.
 fn string() -> Gate {
-    let (mut gate, [x, out, _], _) = circuit("rlp-string", "the length that the first byte of a string gives", 1, |g, bit, x| {
-        let Text { single, bytes, further, .. } = g.string(x[0], bit);
-        vec![single.into(), bytes, further]
-    });
+    let (mut gate, [x, out, _], _) =
+        circuit("rlp-string", "the length that the first byte of a string gives", 1, |g, bit, x| {
+            let Text { single, bytes, further, .. } = g.string(x[0], bit);
+            vec![single.into(), bytes, further]
+        });
     let (first, [single, bytes, further]) = (&x[0], [0, 1, 2].map(|i| out[i].clone()));
     gate.inputs.push(single.clone());
     gate.spec = vec![
@@ -73,9 +75,10 @@ fn string() -> Gate {
 }
 
 fn list() -> Gate {
-    let (mut gate, [x, out, bytes], _) = circuit("rlp-list", "address and length of a list's content, from its header", 1, |g, bit, x| {
-        g.list(x[0], bit).to_vec()
-    });
+    let (mut gate, [x, out, bytes], _) =
+        circuit("rlp-list", "address and length of a list's content, from its header", 1, |g, bit, x| {
+            g.list(x[0], bit).to_vec()
+        });
     let address = x[0].clone();
     let [first, high, low]: [Poly; 3] = bytes.try_into().expect("three bytes");
     let [content, length]: [Poly; 2] = out.try_into().expect("two outputs");
@@ -96,10 +99,11 @@ fn list() -> Gate {
 }
 
 fn header() -> Gate {
-    let (mut gate, [x, out, bytes], _) = circuit("rlp-header", "the bytes of a value and its header, from its first bytes", 2, |g, bit, x| {
-        let Header { size, more, .. } = g.header(x[0], x[1], bit);
-        vec![size, more]
-    });
+    let (mut gate, [x, out, bytes], _) =
+        circuit("rlp-header", "the bytes of a value and its header, from its first bytes", 2, |g, bit, x| {
+            let Header { size, more, .. } = g.header(x[0], x[1], bit);
+            vec![size, more]
+        });
     let first = x[1].clone();
     let [high, low]: [Poly; 2] = bytes.try_into().expect("two bytes");
     let [size, more]: [Poly; 2] = out.try_into().expect("two outputs");
@@ -123,9 +127,10 @@ fn lane(depth: u64) -> (usize, u64) {
 }
 
 fn weight() -> Gate {
-    let (mut gate, [x, out, _], _) = circuit("nibble-weight", "the weight of the nibble at a depth, in five lanes", 1, |g, bit, x| {
-        g.weight(x[0], bit).to_vec()
-    });
+    let (mut gate, [x, out, _], _) =
+        circuit("nibble-weight", "the weight of the nibble at a depth, in five lanes", 1, |g, bit, x| {
+            g.weight(x[0], bit).to_vec()
+        });
     let (depth, lanes) = (&x[0], out);
     let at = |place: u64| {
         let (own, weight) = lane(place);
@@ -142,13 +147,14 @@ fn weight() -> Gate {
 
 /// The place below a node: a nibble behind the nibbles of its place.
 fn append() -> Gate {
-    let (mut gate, [x, ..], sent) = circuit("path-step", "the place of a child: depth and lanes with a nibble behind them", 8, |g, bit, x| {
-        let lanes = g.packed([x[3], x[4], x[5], x[6], x[7]]);
-        let place = super::gadgets::Place { depth: x[0], trie: x[1], root: x[1], lanes };
-        let there = g.b.boolean(x[2]);
-        let next = g.append(place, x[1], there, bit);
-        [next.depth.into()].into_iter().chain(next.lanes).collect::<Vec<Element>>()
-    });
+    let (mut gate, [x, ..], sent) =
+        circuit("path-step", "the place of a child: depth and lanes with a nibble behind them", 8, |g, bit, x| {
+            let lanes = g.packed([x[3], x[4], x[5], x[6], x[7]]);
+            let place = super::gadgets::Place { depth: x[0], trie: x[1], root: x[1], lanes };
+            let there = g.b.boolean(x[2]);
+            let next = g.append(place, x[1], there, bit);
+            [next.depth.into()].into_iter().chain(next.lanes).collect::<Vec<Element>>()
+        });
     let [depth, nibble, there, lanes @ ..] = &x[..] else { unreachable!("eight inputs") };
     // Two lanes are an element of K.
     let outputs: Vec<Poly> = sent.iter().skip(1).flat_map(|word| word[..2].to_vec()).collect();

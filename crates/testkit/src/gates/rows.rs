@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
-use evergrove_verifier::tables::{
-    BYTES, Port, RANGE, Row, SET, TUPLE, Table, Tables, WIRE, WORD, read, tuple,
-};
+use evergrove_verifier::tables::{BYTES, Port, RANGE, Row, SET, TUPLE, Table, Tables, WIRE, WORD, read, tuple};
 
 use super::poly::{Poly, Symbols};
 use super::{Formula, Gate};

@@ -93,6 +93,9 @@ fn header(gate: &Gate, claim: &str) -> String {
     for (i, (name, _)) in gate.constraints.iter().enumerate() {
         let _ = writeln!(out, "; c{i}: {name}");
     }
+    let inputs: BTreeSet<String> =
+        gate.inputs.iter().filter_map(Poly::as_variable).map(|x| format!(" |{}|", gate.names[x as usize])).collect();
+    let _ = writeln!(out, "; inputs:{}", inputs.into_iter().collect::<String>());
     let _ = writeln!(out, "(set-logic QF_FF)\n(define-sort F () (_ FiniteField {}))", Goldilocks::ORDER);
     out
 }
