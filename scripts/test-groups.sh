@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs groups of tests and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
 #
-#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web] [c] [eth]     all of them if none is named
+#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web] [c] [eth] [smt]     all of them if none is named
 #
 # The group `test` is `make test`. Tests of other groups are ignored by cargo, with a reason that begins with the group:
 # #[ignore = "slow: minutes, some hundred proofs"]. This script finds them by that line and the test's name below it.
@@ -19,7 +19,7 @@ export RUST_BACKTRACE=0
 target=${CARGO_TARGET_DIR:-target}
 read -r -a features <<<"${TEST_FEATURES:-}"
 read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml --target-dir $target}"
-[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps web c eth
+[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps web c eth smt
 log=$(mktemp)
 trap 'rm -f "$log" "$log.node"' EXIT
 
@@ -231,10 +231,26 @@ group_eth() {
     run "$target/tools/eth/python/bin/python" scripts/test_eth.py "$target/debug/evergrove" "$target/tools/eth"
 }
 
+# Writes the gates as formulas, and proves them.
+group_smt() {
+    local reason
+    if ! reason=$(scripts/smt-tools.sh 2>&1); then
+        skip smt "$(tail -n 1 <<<"$reason")"
+        return
+    fi
+    EVERGROVE_GATES=$target/smt
+    rm -rf "$EVERGROVE_GATES"
+    mkdir -p "$EVERGROVE_GATES"
+    EVERGROVE_GATES=$(cd "$EVERGROVE_GATES" && pwd)
+    export EVERGROVE_GATES
+    run_ignored smt
+    run "$target/tools/smt/python/bin/python" scripts/test_smt.py "$EVERGROVE_GATES"
+}
+
 rows=() total=0
 for group in "$@"; do
     if ! declare -F "group_$group" >/dev/null; then
-        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow, apps, web, c or eth" >&2
+        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow, apps, web, c, eth or smt" >&2
         exit 2
     fi
 done

@@ -166,12 +166,10 @@ impl Family<'_> {
                 // An empty bucket would say nothing about C, so the first slot is active.
                 None => b.node(tree, leaf.digest(), zero, index, Some(yes)),
                 Some(&Slot { active: before, index: lower, .. }) => {
-                    // Active slots come first, and index - lower - 1 is in [0, 2^H). Both indices are below 2^H.
+                    // Active slots come first.
                     let active = b.node(tree, leaf.digest(), zero, index, None);
                     implies(b, active, before);
-                    let above = b.combine_base([ZERO, ONE, -ONE], index, zero, lower);
-                    let gap = b.combine_base([ONE, -ONE, ZERO], active.into(), above, zero);
-                    b.zeros(gap, size.zeros());
+                    rises(b, active, [lower, index], size);
                     active
                 }
             };
@@ -289,6 +287,14 @@ pub(crate) fn implies<K: Extension>(b: &mut Builder<K>, a: Bool, c: Bool) {
     let zero = b.zero();
     let [a, c]: [Base; 2] = [a.into(), c.into()];
     b.check([-ONE, ONE, ZERO], a.into(), c.into(), zero.into(), zero.into());
+}
+
+/// Demands, where the bit is 1, that index - lower - 1 is in [0, 2^H). Both indices are below 2^H.
+pub(crate) fn rises<K: Extension>(b: &mut Builder<K>, active: Bool, [lower, index]: [Base; 2], size: Size) {
+    let zero = b.zero();
+    let above = b.combine_base([ZERO, ONE, -ONE], index, zero, lower);
+    let gap = b.combine_base([ONE, -ONE, ZERO], active.into(), above, zero);
+    b.zeros(gap, size.zeros());
 }
 
 /// A height from 0 to `most`, chosen by the prover.

@@ -19,6 +19,8 @@ mod block;
 pub mod circuit;
 mod engine;
 mod family;
+#[cfg(test)]
+mod gates;
 pub mod mpt;
 pub mod openzeppelin;
 pub mod reshape;

@@ -6,6 +6,7 @@ pub mod backend;
 pub mod commit;
 pub mod engine;
 pub mod faults;
+pub mod gates;
 pub mod heap;
 pub mod http;
 pub mod servers;

@@ -10,6 +10,8 @@ mod demands;
 mod edges;
 mod entries;
 mod gadgets;
+#[cfg(test)]
+pub(crate) mod gates;
 mod header;
 mod list;
 mod node;
