@@ -96,7 +96,9 @@ fn a_watched_tree_is_told_proof_by_proof() {
     let prove = ["prove", "--store", "s", "--batch", "b", "--format", "json"];
     let run = world.run(&[&prove[..], &["--watch"]].concat());
     let made: serde_json::Value = serde_json::from_str(&run.out).unwrap();
-    let lines: Vec<&str> = run.err.lines().collect();
+    // On a slow machine there are also lines about the progress.
+    let is_told = |line: &&str| line.starts_with("batch b: ") || line.ends_with(": proven");
+    let lines: Vec<&str> = run.err.lines().filter(is_told).collect();
     assert_eq!(lines.len() as u64, 1 + made["proofs_made"].as_u64().unwrap(), "{}", run.err);
     assert!(lines[0].starts_with("batch b: ") && lines[0].ends_with(" proofs to make, 6 in all"), "{}", run.err);
     assert!(lines[1].starts_with("bucket of positions 0 to ") && lines[1].ends_with(": proven"), "{}", run.err);
