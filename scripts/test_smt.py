@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/math/gates.md"
 BEGIN, END = "<!-- results of scripts/test_smt.py -->\n", "<!-- end of results -->\n"
 # Seconds of processor time for one goal, and for one goal of a mutant.
-LIMIT, MUTANT_LIMIT = 40, 4
+LIMIT, MUTANT_LIMIT = 20, 4
 # The constraints of a gate that are removed: all, or this many at equal distances.
 MUTANTS = 6
 # Goals of a mutant that are tried one by one.
@@ -101,7 +101,7 @@ def judge(file):
     """sat if a goal is satisfiable, unsat if none is, otherwise unknown."""
     for options in (SPLIT, BASES):
         # The first goal shows whether goals are easy one by one.
-        found = verdict(file.head, file.goals[:1], options, LIMIT // 8)
+        found = verdict(file.head, file.goals[:1], options, LIMIT // 4)
         if found == "unsat":
             found = verdict(file.head, file.goals, options, LIMIT)
         if found == "unknown":
