@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/math/gates.md"
 BEGIN, END = "<!-- results of scripts/test_smt.py -->\n", "<!-- end of results -->\n"
 # Seconds of processor time for one goal, and for one goal of a mutant.
-LIMIT, MUTANT_LIMIT = 40, 4
+LIMIT, MUTANT_LIMIT = 20, 4
 # The constraints of a gate that are removed: all, or this many at equal distances.
 MUTANTS = 6
 # Goals of a mutant that are tried one by one.
@@ -98,14 +98,15 @@ def any_of(file):
 
 
 def judge(file):
-    """sat if a goal is satisfiable, unsat if none is, otherwise unknown."""
-    for options in (SPLIT, BASES):
-        # The first goal shows whether goals are easy one by one.
-        found = verdict(file.head, file.goals[:1], options, LIMIT // 8)
-        if found == "unsat":
-            found = verdict(file.head, file.goals, options, LIMIT)
-        if found == "unknown":
-            found = verdict(file.head, [any_of(file)], options, LIMIT)
+    """sat if a goal is satisfiable, unsat if none is, otherwise unknown. Goals are tried together, then one by one."""
+    together = [any_of(file)]
+    for options, goals, limit in (
+        (SPLIT, together, LIMIT // 4),
+        (SPLIT, file.goals, LIMIT // 2),
+        (SPLIT, together, LIMIT),
+        (BASES, together, LIMIT),
+    ):
+        found = verdict(file.head, goals, options, limit)
         if found != "unknown":
             return found
     return "unknown"
@@ -113,12 +114,12 @@ def judge(file):
 
 def mutant(files, constraint):
     """found if a goal of a file becomes satisfiable, redundant if none does, otherwise open. Looks first where all inputs
-    are 0, and where they are 1: a solver finds these assignments sooner."""
+    are 0, or 1, or 2: a solver finds these assignments sooner."""
     verdicts = set()
     for file in files:
         other = file.without(constraint)
         inputs = re.search("^; inputs:(.*)$", file.head, re.M).group(1).split()
-        for value in (0, 1, None):
+        for value in (0, 1, 2, None):
             pins = "" if value is None else "".join(f"(assert (= {x} (as ff{value} F)))\n" for x in inputs)
             for goal in [*other.goals[:TRIES], any_of(other)]:
                 found = verdict(other.head + pins, [goal], SPLIT, MUTANT_LIMIT)

@@ -137,9 +137,9 @@ impl Gate {
         all.push(Formula::equal(&binary(&bits), x));
         Formula::All(all)
     }
-    /// Adds to each constraint that a sum of many bits is 0 that all of them are, where they are bits. A solver would search
-    /// long for this; the gate `sum-of-bits` proves it, one bit after the other. Without one of the bits' own constraints
-    /// nothing is added, so that mutants are what they are.
+    /// Writes each constraint that a sum of many bits is 0 as: all of them are 0, or the sum is and one of them is not a
+    /// bit. A solver would search long for this; the gate `sum-of-bits` proves it, one bit after the other. Both say the
+    /// same without the bits' own constraints, too, so mutants are what they are.
     pub fn with_sums(&self) -> Self {
         let booleans: BTreeSet<u32> = self.constraints.iter().filter_map(|(_, formula)| formula.boolean()).collect();
         let mut out = self.clone();
@@ -150,7 +150,8 @@ impl Gate {
             if variables.len() > 4 && *poly == sum && poly.variables().is_subset(&booleans) {
                 let bits = Formula::All(variables.iter().map(Formula::bit).collect());
                 let zeros = Formula::All(variables.into_iter().map(Formula::Zero).collect());
-                *formula = Formula::All(vec![formula.clone(), bits.implies(zeros)]);
+                let otherwise = Formula::All(vec![formula.clone(), Formula::Not(Box::new(bits))]);
+                *formula = Formula::Any(vec![otherwise, zeros]);
             }
         }
         out

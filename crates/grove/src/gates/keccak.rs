@@ -14,7 +14,7 @@ use super::{fixed, is, not, number, tables};
 pub(super) fn gates() -> Vec<Gate> {
     let mut all = vec![absorb("keccak-absorb", 1), absorb("keccak-absorb-first", 0), gate()];
     all.extend(plane());
-    all.extend([column(0), column(1), column(7)]);
+    all.extend([column(0), column(7)]);
     all
 }
 
@@ -32,7 +32,9 @@ fn absorb(name: &str, later: u64) -> Gate {
     let row = Fixed { table: Table::KeccakAbsorb, number: 7, columns: &columns, free: &[] };
     let (mut gate, symbolic) = rows::of_row(name, about, &tables, row);
     let (bits, state) = symbolic.columns.split_at(keccak_absorb::BITS);
-    gate.spec.extend(bits.iter().map(Formula::bit));
+    gate.spec.push(super::tables::all_bits(bits));
+    // The outgoing lanes are sums of bits and incoming lanes, so it is enough that the bits are determined.
+    gate.outputs = bits.to_vec();
     let word = &symbolic.ports[0].tuple[3..];
     gate.spec.extend((0..4).map(|half| Formula::equal(&word[half], &binary(&bits[32 * half..][..32]))));
     for lane in 0..2 {
@@ -108,7 +110,7 @@ fn plane() -> Vec<Gate> {
                 gate.spec.push(Formula::equal(&tuple[3 + which % 4], &value(&results[64 * lane..], which)));
             }
         }
-        gate.spec.extend(bits.iter().map(Formula::bit));
+        gate.spec.push(super::tables::all_bits(bits));
         all.push(gate);
     }
     all

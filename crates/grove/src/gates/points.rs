@@ -83,7 +83,7 @@ fn points() -> Vec<Gate> {
         "the bit of a point, and c = 1 where it is 1",
         vec![active.clone()],
         vec![],
-        &[curve.clone()],
+        std::slice::from_ref(&curve),
     );
     gate.spec = vec![Formula::bit(&active), Formula::bit(&curve), is(&active, 1).implies(is(&curve, 1))];
     all.push(gate);

@@ -17,7 +17,7 @@ pub(super) fn gates() -> Vec<Gate> {
     for gates in [of_field::<Quadratic>("k2"), of_field::<Cubic>("k3")] {
         all.extend(gates);
     }
-    for (name, range) in [("bits-27", 27..64), ("bits-8", 8..64), ("bits-56", 56..64), ("bits-63", 63..64)] {
+    for (name, range) in [("bits-27", 27..64), ("bits-56", 56..64), ("bits-63", 63..64)] {
         all.push(range_of_bits(name, range));
     }
     all.extend([sum_of_bits(), limbs(), indices(), work()]);
@@ -113,6 +113,11 @@ fn weight<K: Extension>(field: &str, tables: &Tables<K>) -> Gate {
     gate
 }
 
+/// Each is 0 or 1.
+pub(super) fn all_bits(columns: &[Poly]) -> Formula {
+    Formula::All(columns.iter().map(Formula::bit).collect())
+}
+
 /// A row of bits in these modes, without uses of its indices.
 fn bits_row(name: &str, about: &str, modes: &[usize], uses: u64) -> (Gate, Vec<Poly>) {
     let tables = tables::<Quadratic>();
@@ -130,8 +135,8 @@ fn range_of_bits(name: &str, range: core::ops::Range<usize>) -> Gate {
     let about = format!("the binary digits of a number below 2^{}", range.start);
     let (mut gate, columns) = bits_row(name, &about, &[mode], 0);
     gate.outputs = columns.clone();
-    gate.spec.extend(columns[..range.start].iter().map(Formula::bit));
-    gate.spec.extend(columns[range].iter().map(|bit| is(bit, 0)));
+    gate.spec.push(all_bits(&columns));
+    gate.spec.push(Formula::All(columns[range].iter().map(|bit| is(bit, 0)).collect()));
     gate
 }
 
@@ -155,10 +160,12 @@ fn limbs() -> Gate {
     let table = tables::<Quadratic>();
     let modes = [table.bits().width_mode(bits::CHUNK), table.bits().zeros_mode(&(63..64))].map(Option::unwrap);
     let (mut gate, columns) = bits_row("bits-limbs", "the limbs of 21 bits of a number below 2^63", &modes, 1);
-    gate.spec.extend(columns.iter().map(Formula::bit));
+    gate.spec.push(all_bits(&columns));
     gate.spec.push(is(&columns[63], 0));
     let limbs: [Poly; 3] = array::from_fn(|i| binary(&columns[21 * i..][..21]));
     gate.spec.extend(limbs.iter().zip(&gate.outputs).map(|(limb, output)| Formula::equal(limb, output)));
+    // The limbs are sums of bits, so it is enough that these are determined.
+    gate.outputs = columns;
     gate
 }
 
@@ -171,8 +178,8 @@ fn indices() -> Gate {
 fn work() -> Gate {
     let mode = tables::<Quadratic>().bits().zeros_mode(&(0..16)).expect("a range of the tables");
     let (mut gate, columns) = bits_row("bits-work", "the lowest 16 bits of a challenge are 0", &[mode], 0);
-    gate.spec.extend(columns.iter().map(Formula::bit));
-    gate.spec.extend(columns[..16].iter().map(|bit| is(bit, 0)));
+    gate.spec.push(all_bits(&columns));
+    gate.spec.push(Formula::All(columns[..16].iter().map(|bit| is(bit, 0)).collect()));
     gate
 }
 
@@ -254,7 +261,7 @@ fn byte_row() -> Gate {
     let tables = tables::<Quadratic>();
     let (mut gate, symbolic) = rows::of_row("bytes", about, &tables, row(Table::Bytes, &fixed(&columns)));
     gate.inputs = symbolic.columns.clone();
-    gate.spec.extend(symbolic.columns[..bytes::BITS].iter().map(Formula::bit));
+    gate.spec.push(all_bits(&symbolic.columns[..bytes::BITS]));
     let byte = |i: usize| binary(&symbolic.columns[8 * i..][..8]);
     let word = |bytes: &[Option<usize>]| -> Vec<Poly> {
         let half = |four: &[Option<usize>]| {
