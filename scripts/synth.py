@@ -23,7 +23,6 @@ DATA = Path("crates/lab/data/synth.json")
 PAGE = Path("docs/models/rtl.md")
 MUL = ["goldilocks_mul"]
 POSEIDON = ["poseidon_round", "poseidon_sbox", "goldilocks_mul", "poseidon_constants"]
-ENGINE = ["poseidon_leaf", "poseidon_branch", "transposer", "fifo"]
 ROUND = ["poseidon_round", "goldilocks_mul"]
 
 # For each module: the modules that it uses, the kept modules, latency and interval in cycles.
@@ -44,12 +43,6 @@ MODULES = {
     "transposer": ([], [], "a pass", "1"),
     "poseidon_leaf": (["fifo"], [], "0 to the permutation", "1"),
     "poseidon_branch": (["fifo"], [], "0 to the permutation", "1"),
-    "poseidon_merkle": (
-        ["poseidon_engine", "poseidon_pipe", *ENGINE, *POSEIDON],
-        [*ENGINE, "poseidon_pipe", *ROUND],
-        "720 a pass or node",
-        "1",
-    ),
     "msm_pe": ([], [], "1 to the adder", "1"),
 }
 SMALLEST = ["goldilocks_mul", "mle_node"]
@@ -58,7 +51,7 @@ XILINX = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
 GATES = "synth -flatten -top {top}"
 # The same without memory_map, for modules whose memories are too large to be flip-flops. Their bits are no gates.
 WITHOUT = "synth -flatten -top {top} -run begin:fine; opt -fast -full; opt -undriven -fine; techmap; opt -fast; abc -fast; opt -fast"
-MEMORIES = {"transposer", "poseidon_leaf", "poseidon_branch", "poseidon_merkle", "msm_pe"}
+MEMORIES = {"transposer", "poseidon_leaf", "poseidon_branch", "msm_pe"}
 
 
 def files(module):
