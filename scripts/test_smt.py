@@ -3,11 +3,13 @@
 
     target/tools/smt/python/bin/python scripts/test_smt.py FOLDER [--bless] [--jobs N] [GATE ..]
 
-FOLDER has the files that the test `gates_are_written` of evergrove-grove writes. For each gate: outputs are determined by
-inputs (NAME.determined.smt2), and the specification follows (NAME.specified.smt2). NAME.unstated is a gate whose
-specification is no statement about the field. Then constraints are removed, one at a
-time: a mutant is found if a goal becomes satisfiable. With --bless the table of the page is written again; the reasons
-in its last column stay. Prints the results of the gates that are named, without comparing, if any is.
+FOLDER has the files that the test `gates_are_written` of evergrove-grove writes. A gate has up to two of them:
+NAME.determined.smt2 claims that its inputs determine its outputs, NAME.specified.smt2 that the specification follows.
+NAME.unstated stands for a gate whose specification cannot be written over the field.
+
+Then the script removes one constraint at a time. It has found a mutant if a goal becomes satisfiable. With --bless it
+writes the table of the page again, and keeps the reasons in the last column. If gates are named, it prints their results
+and compares nothing.
 """
 
 import argparse

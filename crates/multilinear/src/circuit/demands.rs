@@ -61,7 +61,7 @@ impl Tuple {
     }
 }
 
-/// What is left of the faults of a witness in a circuit without a demand.
+/// The faults of a witness that remain when one demand is removed from the circuit.
 #[derive(Default)]
 struct Without {
     constraints: usize,
