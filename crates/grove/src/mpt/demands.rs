@@ -1,5 +1,6 @@
-//! Which demands of the circuit of pieces refuse some false witness alone: a circuit without one of these lines accepts
-//! a lie. The list of all demands is a snapshot, and `docs/security.md` has its counts.
+//! Which demands of the circuit of pieces alone refuse some witness: a circuit without one of these lines accepts it.
+//! Whether the witness says something untrue is not compared. The list of all demands is a snapshot, and
+//! `docs/security.md` has its counts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;

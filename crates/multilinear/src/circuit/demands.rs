@@ -1,12 +1,12 @@
 //! The demands of a circuit by the lines of code that make them, and the demands that alone refuse a witness.
 //!
 //! **What.** A [`Demand`] is one line of a circuit's code and what it asks for: a bit, an equation, a look-up, equal
-//! multisets, a node, zero bits. A line may make many rows. The other rows define wires that later rows use, so a
+//! multisets, a node, zero bits. A line may make many rows. Most other rows define wires that later rows use, so a
 //! circuit without them does not compile.
 //!
-//! **When.** For tests alone: a demand is needed if some false witness is refused by it alone
-//! ([`Witness::refused_only_by`]), because the circuit without the demand accepts this witness. Demands are not part of
-//! a key.
+//! **When.** In tests: a demand is not redundant if it alone refuses some witness ([`Witness::refused_only_by`]), because
+//! the circuit without the demand accepts this witness. Whether the witness then says something untrue is a question for
+//! the test. Every circuit records its demands, 24 bytes for each of their rows; they are not part of a key.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::Location;
