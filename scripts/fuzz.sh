@@ -22,11 +22,11 @@ plan=(
     "store mutation:: 20000"
     "commit mutation:: 100000"
     "apps mutation:: 20000"
-    "kernels mutation::files 50000"
+    "curves mutation::files 50000"
     "kernels mutation::sum_checks 50000"
-    "kernels mutation::sums 60"
+    "curves mutation::sums 60"
     "lab mutation:: 2000"
-    "recursion _refused 200"
+    "plonky2 _refused 200"
 )
 
 mapfile -t crates < <(printf '%s\n' "${plan[@]}" | cut -d ' ' -f 1 | sort -u)

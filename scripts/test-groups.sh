@@ -86,16 +86,16 @@ instruction_sets() {
 }
 
 # Runs the suites of kernels and provers on every instruction set of this CPU. EVERGROVE_ISA replaces the best one. A
-# test of each suite asserts this; an instruction set without these four tests is a failure.
+# test of each suite asserts this; an instruction set without these five tests is a failure.
 forced() {
-    local isa before suites=(--test primitives --test kernels --test multilinear --test recursion)
+    local isa before suites=(--test primitives --test curves --test kernels --test multilinear --test plonky2)
     local seen='^test forced::kernels_are_given_the_instruction_set_that_is_named ... ok'
     for isa in $(instruction_sets); do
         echo "-- the suites on $isa --"
         before=$(grep -c "$seen" "$log")
         # The same programs as in `make test`.
         EVERGROVE_ISA=$isa run "$cargo" test --workspace --locked ${features[@]+"${features[@]}"} --no-fail-fast "${suites[@]}"
-        if [[ $(($(grep -c "$seen" "$log") - before)) -ne 4 ]]; then
+        if [[ $(($(grep -c "$seen" "$log") - before)) -ne 5 ]]; then
             echo "failed: a suite did not run on $isa, which this CPU has" | tee -a "$log"
         fi
     done
@@ -116,8 +116,8 @@ arm() {
         # shellcheck disable=SC1091
         source "$target/tools/arm/env"
         export CARGO_TARGET_DIR=$target/arm
-        run "$cargo" test --locked --no-fail-fast --lib --test primitives --test kernels --test verifier \
-            -p evergrove-primitives -p evergrove-kernels -p evergrove-verifier
+        run "$cargo" test --locked --no-fail-fast --lib --test primitives --test curves --test kernels --test verifier \
+            -p evergrove-primitives -p evergrove-curves -p evergrove-kernels -p evergrove-verifier
         run "$cargo" test --locked --no-fail-fast -p evergrove-multilinear --test multilinear -- "${arm_engine[@]}"
     )
 }

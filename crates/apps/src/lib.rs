@@ -9,7 +9,7 @@
 //! [`aggregate`] has SQL's aggregates over the columns of a table.
 //!
 //! **Neighbours.** Circuits are written with [`tables`]. The circuits for Plonky2, for the profiles of version 0.1, are
-//! in `evergrove_recursion::apps`. Batches, plans and stores are those of `evergrove-commit` and `evergrove`, which
+//! in `evergrove_plonky2::apps`. Batches, plans and stores are those of `evergrove-commit` and `evergrove`, which
 //! know only the [`AppId`] and the parameters of an application.
 
 #![forbid(unsafe_code)]

@@ -77,7 +77,7 @@ impl From<MapReduceError> for BackendError {
 /// - Slots that are not active do not count, whatever the prover puts there, and zeros satisfy the circuits there.
 ///
 /// [`Self::on_tables`] returns the circuits. The applications of this crate also have circuits for Plonky2, for the
-/// profiles of version 0.1, in `evergrove_recursion::apps`.
+/// profiles of version 0.1, in `evergrove_plonky2::apps`.
 pub trait MapReduce: Send + Sync {
     /// What the circuits depend on: the parameters, or the parameters without the circuits' inputs. Applications with
     /// the same name and shape have the same circuits, and the same outputs for the same inputs.

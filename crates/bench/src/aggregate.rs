@@ -13,9 +13,9 @@ use evergrove_commit::schema::{Cell, Column, ColumnType, Row as TableRow, Schema
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
 use evergrove_grove::GroveBackend;
 use evergrove_primitives::Goldilocks;
-use evergrove_recursion::apps::OnPlonky2;
-use evergrove_recursion::circuit::params_of;
-use evergrove_recursion::{Plonky2Backend, ProverKind};
+use evergrove_plonky2::apps::OnPlonky2;
+use evergrove_plonky2::circuit::params_of;
+use evergrove_plonky2::{Plonky2Backend, ProverKind};
 use evergrove_verifier::{HeightClass, NodeKind, Profile, Scheme, Statement, batch_digest};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;

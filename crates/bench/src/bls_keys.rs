@@ -17,10 +17,10 @@ use evergrove_apps::catalog::Application;
 use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_recursion::ProverKind;
-use evergrove_recursion::apps::OnPlonky2;
-use evergrove_recursion::apps::family::{FamilySpec, Size};
-use evergrove_recursion::setup::{Circuit, PairSpec};
+use evergrove_plonky2::ProverKind;
+use evergrove_plonky2::apps::OnPlonky2;
+use evergrove_plonky2::apps::family::{FamilySpec, Size};
+use evergrove_plonky2::setup::{Circuit, PairSpec};
 use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
@@ -352,7 +352,7 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> any
             )
         };
         // Only the final polynomial of FRI depends on the degree.
-        let rows = evergrove_recursion::setup::bucket_rows(&spec(13));
+        let rows = evergrove_plonky2::setup::bucket_rows(&spec(13));
         let degree_bits = rows.next_power_of_two().ilog2() as usize;
         let (took, extrapolated) = match out.last().filter(|_| height > args.measured_log) {
             Some(last) => {

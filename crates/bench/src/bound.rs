@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::ops::{Add, Mul};
 use std::time::Instant;
 
-use evergrove_kernels::msm::Plan;
+use evergrove_curves::Plan;
 use evergrove_primitives::lanes::Isa;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl Mul<Count> for f64 {
     }
 }
 
-/// Operations on the Goldilocks field, on one register of elements: `field/goldilocks/lanes.rs`.
+/// Operations on the Goldilocks field, on one register of elements: `field/goldilocks/lanes/mod.rs`.
 #[derive(Clone, Copy)]
 struct Goldilocks(Isa);
 
@@ -379,7 +379,7 @@ fn rate() -> f64 {
 mod tests {
     use super::*;
 
-    /// The counts that `field/goldilocks/lanes.rs` and docs/performance.md state.
+    /// The counts that `field/goldilocks/lanes/mod.rs` and docs/performance.md state.
     #[test]
     fn counts_are_those_of_the_bodies() {
         let product = |isa| Goldilocks(isa).product().all;

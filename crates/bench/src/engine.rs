@@ -15,7 +15,7 @@ use evergrove_multilinear::recursion;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_primitives::lanes::Isa;
-use evergrove_recursion::Plonky2Backend;
+use evergrove_plonky2::Plonky2Backend;
 use evergrove_verifier::argument::{JOHNSON_128, UNIQUE_100};
 use evergrove_verifier::tables::Table;
 use evergrove_verifier::{HeightClass, Profile, soundness};

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
-use evergrove_kernels::tree::merkle::{Arity, Polygon, Poseidon, Shape, Stream, TreeHash, build};
+use evergrove_kernels::merkle::{Arity, Polygon, Poseidon, Shape, Stream, TreeHash, build};
 use evergrove_primitives::hash::poseidon::lanes::{Groups, Matrix, Sponge};
 use evergrove_primitives::lanes::{Isa, available, dispatch_on};
 use evergrove_primitives::{Digest, Goldilocks};

@@ -11,9 +11,9 @@ use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vecto
 use evergrove_kernels::oracle::Keep;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{self, Isa};
-use evergrove_recursion::Plonky2Backend;
-use evergrove_recursion::circuit::{C, D, F};
-use evergrove_recursion::prover::{Prover, ProverKind};
+use evergrove_plonky2::Plonky2Backend;
+use evergrove_plonky2::circuit::{C, D, F};
+use evergrove_plonky2::prover::{Prover, ProverKind};
 use evergrove_verifier::{HeightClass, Profile, Statement};
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitData;

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use evergrove_kernels::tree::merkle::{Keccak, Shape, TreeHash, build};
+use evergrove_kernels::merkle::{Keccak, Shape, TreeHash, build};
 use evergrove_primitives::hash::keccak::{Function, Many, NODE_BYTES};
 use evergrove_primitives::lanes::{Isa, available, dispatch_on};
 use rayon::prelude::*;

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use anyhow::Context;
-use evergrove_recursion::circuit::F;
-use evergrove_recursion::stark::keccak::{Block, KeccakAir, Permutations, ROUNDS};
-use evergrove_recursion::stark::{StarkProver, starky_proof, verify};
+use evergrove_plonky2::circuit::F;
+use evergrove_plonky2::stark::keccak::{Block, KeccakAir, Permutations, ROUNDS};
+use evergrove_plonky2::stark::{StarkProver, starky_proof, verify};
 use plonky2::field::types::Field;
 use plonky2::fri::FriConfig;
 use plonky2::fri::reduction_strategies::FriReductionStrategy;

@@ -12,8 +12,8 @@ use anyhow::{anyhow, ensure};
 use ark_bls12_381::Fr;
 use ark_ff::UniformRand;
 use clap::ValueEnum;
-use evergrove_kernels::sumcheck::reference::textbook::{self, Outcome};
-use evergrove_kernels::sumcheck::{
+use evergrove_kernels::multilinear::sumcheck::reference::textbook::{self, Outcome};
+use evergrove_kernels::multilinear::sumcheck::{
     Order, ProductCheck, ProductWitness, ProverTranscript, SpongeProver, SumCheck, Tables, Transcript,
     VirtualPolynomial, ZeroCheck,
 };

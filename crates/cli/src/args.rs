@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evergrove::Config;
+#[cfg(feature = "plonky2")]
+use evergrove::plonky2::ProverKind;
+#[cfg(feature = "plonky2")]
+use evergrove::plonky2::prover::UnknownProver;
 use evergrove::proof::{Profile, Scheme};
-#[cfg(feature = "plonky2")]
-use evergrove::recursion::ProverKind;
-#[cfg(feature = "plonky2")]
-use evergrove::recursion::prover::UnknownProver;
 use evergrove::store::input::Format;
 
 #[cfg(feature = "lab")]

@@ -15,9 +15,9 @@ use evergrove::ethereum;
 use evergrove::jobs::bullmq::QueueError;
 use evergrove::jobs::objects::ObjectsError;
 use evergrove::jobs::{CoresError, RunError};
-use evergrove::proof::PolicyError;
 #[cfg(feature = "plonky2")]
-use evergrove::recursion::apps::family::SizeError;
+use evergrove::plonky2::apps::family::SizeError;
+use evergrove::proof::PolicyError;
 use evergrove::store::input::{IndexListError, InputError, Problem, RecordError, WriteError};
 use evergrove::store::{BackupError, ErrorClass, Repair, VerifyError};
 #[cfg(feature = "serve")]

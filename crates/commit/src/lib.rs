@@ -7,7 +7,7 @@
 //! **When.** To commit to a table and keep proofs about parts of it fresh. [`vc`] has all algorithms under the paper's
 //! names and shows in a few lines each how the pieces fit. This crate does not touch files, clocks or sockets.
 //!
-//! **Neighbours.** Generic over [`RecursionBackend`] (implemented by `evergrove-recursion`, and here by the re-executing
+//! **Neighbours.** Generic over [`RecursionBackend`] (implemented by `evergrove-plonky2`, and here by the re-executing
 //! [`NativeBackend`]) and over [`Store`] (implemented by the `evergrove` crate on redb, and here in memory). Statements and
 //! hashing rules are `evergrove-verifier`'s.
 

@@ -8,14 +8,14 @@ use evergrove_apps::aggregate::{self, Plan};
 use evergrove_apps::catalog::{Application, CircuitsError};
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
 use evergrove_grove::{AppFamily, GroveVerifier, KeyError};
+#[cfg(feature = "plonky2")]
+use evergrove_plonky2::apps::OnPlonky2;
+#[cfg(feature = "plonky2")]
+use evergrove_plonky2::apps::family::{AppVerifier, Size};
+#[cfg(feature = "plonky2")]
+use evergrove_plonky2::{BACKEND_NAME, backend_spec};
 use evergrove_primitives::hash::poseidon::hash_bytes;
 use evergrove_primitives::{Digest, Goldilocks};
-#[cfg(feature = "plonky2")]
-use evergrove_recursion::apps::OnPlonky2;
-#[cfg(feature = "plonky2")]
-use evergrove_recursion::apps::family::{AppVerifier, Size};
-#[cfg(feature = "plonky2")]
-use evergrove_recursion::{BACKEND_NAME, backend_spec};
 use evergrove_store::{Backends, Store};
 use evergrove_verifier::keccak_tree::DIGEST_HALVES;
 use evergrove_verifier::soundness::SoundnessBits;

@@ -111,7 +111,7 @@ impl Config {
     pub fn verifiers(&self) -> Backends {
         let backends = natives();
         #[cfg(feature = "plonky2")]
-        let backends = crate::plonky2::with_verifiers(backends);
+        let backends = crate::on_plonky2::with_verifiers(backends);
         #[cfg(feature = "grove")]
         let backends = crate::grove::with_verifiers(backends);
         backends

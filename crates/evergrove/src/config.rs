@@ -11,7 +11,7 @@ use evergrove_commit::watch::Observer;
 #[cfg(feature = "queue")]
 use evergrove_jobs::{bullmq, objects::Objects};
 #[cfg(feature = "plonky2")]
-use evergrove_recursion::ProverKind;
+use evergrove_plonky2::ProverKind;
 use evergrove_verifier::Profile;
 
 use crate::{Backend, Error, Machine};

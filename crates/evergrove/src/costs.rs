@@ -228,7 +228,8 @@ mod tests {
     #[test]
     fn circuits_with_more_rows_than_the_profile_cost_more() {
         let config = Config::default();
-        let plain = crate::plonky2::specs().find(|s| s.choice.profile == Profile::Paper && s.class == HeightClass::H27);
+        let plain =
+            crate::on_plonky2::specs().find(|s| s.choice.profile == Profile::Paper && s.class == HeightClass::H27);
         let plain = plain.expect("circuits of paper");
         let app: Arc<dyn MapReduce> = Arc::new(BlsKeys);
         // The merge with an addition of points does not fit the profile's rows.

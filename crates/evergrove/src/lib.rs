@@ -28,7 +28,8 @@
 //! **What.** [`prelude`] has what most programs need: a [`Store`] holds a [`Table`] and proves batches of its rows, and
 //! a [`Verifier`] judges proofs. [`Config`] has their settings. The layers below are modules of this crate, so a
 //! program depends on this crate alone: [`store`], [`commit`], [`proof`], [`jobs`], [`ethereum`], with `grove` or
-//! `plonky2` also `apps`, with `grove` `mpt` and `reshape`, and with `plonky2` `recursion`.
+//! `plonky2` also `apps`, with `grove` `mpt` and `reshape`, and with the feature `plonky2`
+//! the module of that name.
 //!
 //! **When.** Whenever a program proves or verifies. The command line, the service and the examples use this crate.
 //!
@@ -58,9 +59,9 @@ mod handle;
 pub mod listing;
 mod machine;
 mod migrate;
-pub mod openzeppelin;
 #[cfg(feature = "plonky2")]
-mod plonky2;
+mod on_plonky2;
+pub mod openzeppelin;
 pub mod prelude;
 mod table;
 mod value;
@@ -75,9 +76,9 @@ pub use evergrove_ethereum as ethereum;
 #[cfg(feature = "grove")]
 pub use evergrove_grove::{mpt, reshape};
 pub use evergrove_jobs as jobs;
-pub use evergrove_primitives as primitives;
 #[cfg(feature = "plonky2")]
-pub use evergrove_recursion as recursion;
+pub use evergrove_plonky2 as plonky2;
+pub use evergrove_primitives as primitives;
 pub use evergrove_store as store;
 pub use evergrove_verifier as proof;
 

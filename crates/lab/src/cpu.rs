@@ -6,8 +6,8 @@ use std::hint::black_box;
 
 use ark_bls12_381::Fr;
 use ark_ff::AdditiveGroup;
-use evergrove_kernels::mle::{self, reference};
-use evergrove_kernels::tree::merkle::{Keccak, Shape, TreeHash, build};
+use evergrove_kernels::merkle::{Keccak, Shape, TreeHash, build};
+use evergrove_kernels::multilinear::mle::{self, reference};
 use evergrove_primitives::hash::keccak::Function;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use evergrove_kernels::mle::eq_table_vec;
+use evergrove_kernels::multilinear::mle::eq_table_vec;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};

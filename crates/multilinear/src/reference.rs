@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use evergrove_kernels::sumcheck::reference::interpolate;
+use evergrove_kernels::multilinear::sumcheck::reference::interpolate;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Field;
 use evergrove_primitives::field::extension::Extension;

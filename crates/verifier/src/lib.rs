@@ -18,7 +18,7 @@
 //! arrived.
 //!
 //! **Neighbours.** Depends only on `evergrove-primitives`. Provers and circuits (`evergrove-multilinear`) use the
-//! constraints of this crate; `evergrove-ffi` is this crate for C and WebAssembly. `evergrove-recursion` checks the
+//! constraints of this crate; `evergrove-ffi` is this crate for C and WebAssembly. `evergrove-plonky2` checks the
 //! proofs of Plonky2.
 
 #![cfg_attr(not(test), no_std)]

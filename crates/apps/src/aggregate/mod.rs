@@ -11,7 +11,7 @@
 //!
 //! **Neighbours.** `evergrove_commit::schema` encodes rows; its table gives the encodings. [`Kind`], [`Width`] and the
 //! accessors of a plan specify the layout of an output, which the circuits here and those in
-//! `evergrove_recursion::apps` follow. The reader divides, takes roots and restores signs, not the circuit: a proof
+//! `evergrove_plonky2::apps` follow. The reader divides, takes roots and restores signs, not the circuit: a proof
 //! shows sums and counts, from which averages and variances follow.
 
 mod answer;

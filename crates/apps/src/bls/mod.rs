@@ -9,7 +9,7 @@
 //!
 //! **Neighbours.** The curve in circuits is in [`evergrove_verifier::tables::addition`] and
 //! [`point`](evergrove_verifier::tables::point); its circuits for Plonky2 are in
-//! `evergrove_recursion::apps::nonnative`. Signatures and the check of the subgroup use `blst`.
+//! `evergrove_plonky2::apps::nonnative`. Signatures and the check of the subgroup use `blst`.
 
 pub mod light_client;
 pub mod limbs;

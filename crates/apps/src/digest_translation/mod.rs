@@ -12,7 +12,7 @@
 //! **On tables** ([`family_on_tables`](DigestTranslation::family_on_tables)) Keccak is rows of a table in both
 //! circuits: `evergrove_grove::translation`, and `evergrove_grove::openzeppelin`, for which Plonky2 has no circuits.
 //!
-//! **By Plonky2**: `evergrove_recursion::apps::digest_translation`.
+//! **By Plonky2**: `evergrove_plonky2::apps::digest_translation`.
 //!
 //! This is not a [`crate::MapReduce`]: a tree of hashes has no neutral element and is not associative.
 

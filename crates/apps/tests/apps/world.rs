@@ -1,4 +1,4 @@
-//! Vectors, execution of plans, and checks of a proof's statement. The tests of `evergrove-recursion` include this
+//! Vectors, execution of plans, and checks of a proof's statement. The tests of `evergrove-plonky2` include this
 //! file.
 
 use std::collections::BTreeMap;

@@ -16,7 +16,7 @@ use evergrove_jobs::bullmq::{BullmqEngine, Config, Redis};
 use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::objects::Objects;
 use evergrove_jobs::{Cores, Engine};
-use evergrove_recursion::{BACKEND_NAME, Plonky2Backend};
+use evergrove_plonky2::{BACKEND_NAME, Plonky2Backend};
 use evergrove_store::cluster::Overheads;
 use evergrove_store::{Backends, BatchReport, Prover, Store};
 use evergrove_testkit::servers::RedisServer;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use evergrove_commit::BackendChoice;
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::{Task, TaskGraph};
-use evergrove_recursion::{BACKEND_NAME, backend_spec};
+use evergrove_plonky2::{BACKEND_NAME, backend_spec};
 use evergrove_store::cluster::{Overheads, Simulated, graph, simulate};
 use evergrove_verifier::{Profile, Scheme};
 use serde::Serialize;

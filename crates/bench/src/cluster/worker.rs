@@ -13,7 +13,7 @@ use evergrove_commit::RecursionBackend;
 use evergrove_jobs::bullmq::{Config, Redis, Worker, WorkerConfig, WorkerEvent};
 use evergrove_jobs::objects::Objects;
 use evergrove_jobs::{Cancel, Job, TaskFailure, Work};
-use evergrove_recursion::Plonky2Backend;
+use evergrove_plonky2::Plonky2Backend;
 use evergrove_store::cluster::ProofWork;
 use evergrove_verifier::{HeightClass, Profile};
 use serde::{Deserialize, Serialize};

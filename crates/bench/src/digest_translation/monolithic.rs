@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use evergrove_recursion::apps::digest_translation::Monolithic;
-use evergrove_recursion::circuit::{circuit_config, params_of};
+use evergrove_plonky2::apps::digest_translation::Monolithic;
+use evergrove_plonky2::circuit::{circuit_config, params_of};
 use evergrove_verifier::Profile;
 use serde::{Deserialize, Serialize};
 

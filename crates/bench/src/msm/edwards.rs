@@ -9,7 +9,7 @@ use ark_bls12_377::{Fq, Fr, g1};
 use ark_ec::twisted_edwards::{Affine, Projective, TECurveConfig};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
-use evergrove_kernels::msm::{CheckedPoints, Plan, msm_with_on};
+use evergrove_curves::{CheckedPoints, Plan, msm_with_on};
 use evergrove_primitives::field::FieldLanes;
 use evergrove_primitives::field::prime::{PrimeElement, PrimeLanes};
 use evergrove_primitives::lanes::{Body, Isa, Kernel, LANES, Lanes, dispatch_on, prefetch};

@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use ark_ec::VariableBaseMSM;
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::AdditiveGroup;
-use evergrove_kernels::msm::{Curve, PointFile, PointWriter, Progress, msm_stream_on};
+use evergrove_curves::{Curve, PointFile, PointWriter, Progress, msm_stream_on};
 use evergrove_primitives::lanes::Isa;
 use serde::Serialize;
 

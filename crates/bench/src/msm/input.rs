@@ -4,7 +4,7 @@ use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, UniformRand};
 use clap::ValueEnum;
-use evergrove_kernels::msm::Curve;
+use evergrove_curves::Curve;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

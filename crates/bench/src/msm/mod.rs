@@ -10,7 +10,7 @@ mod walk;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
-use evergrove_kernels::msm::{CheckedPoints, FixedBase, Plan, msm_with_on};
+use evergrove_curves::{CheckedPoints, FixedBase, Plan, msm_with_on};
 use evergrove_primitives::lanes::Isa;
 
 use crate::merkle::parse_isa;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ec::{AffineRepr, CurveGroup, VariableBaseMSM};
 use ark_ff::{BigInteger, PrimeField};
-use evergrove_kernels::msm::{CheckedPoints, Curve, msm_on};
+use evergrove_curves::{CheckedPoints, Curve, msm_on};
 use evergrove_primitives::lanes::Isa;
 
 use super::input::Input;

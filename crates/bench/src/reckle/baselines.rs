@@ -4,7 +4,7 @@ use anyhow::Context;
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector, Witness, batch_digest};
 use evergrove_primitives::Digest;
-use evergrove_recursion::baselines::{BatchProof, Cost, JoinKind, Monolithic, PathProof, TreeOfProofs};
+use evergrove_baselines::{BatchProof, Cost, JoinKind, Monolithic, PathProof, TreeOfProofs};
 use evergrove_verifier::tree::canonical_split;
 use evergrove_verifier::{Profile, Statement};
 

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
-use evergrove_recursion::Plonky2Backend;
-use evergrove_recursion::paper::PaperBackend;
+use evergrove_plonky2::Plonky2Backend;
+use evergrove_baselines::paper::PaperBackend;
 use evergrove_verifier::Profile;
 use serde::Serialize;
 

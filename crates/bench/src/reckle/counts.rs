@@ -2,7 +2,7 @@
 //! states these numbers.
 
 use evergrove_commit::batch::{Batch, Node, Structure};
-use evergrove_recursion::baselines::Cost;
+use evergrove_baselines::Cost;
 
 use super::world::{World, random_value};
 

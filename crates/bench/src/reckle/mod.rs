@@ -19,7 +19,7 @@ use evergrove_grove::GroveBackend;
 use evergrove_jobs::Cores;
 use evergrove_jobs::local::LocalEngine;
 use evergrove_primitives::lanes::Isa;
-use evergrove_recursion::{Plonky2Backend, Plonky2Verifier, VerifierKind};
+use evergrove_plonky2::{Plonky2Backend, Plonky2Verifier, VerifierKind};
 use evergrove_verifier::{Profile, soundness};
 use rand::seq::SliceRandom;
 use serde::Serialize;

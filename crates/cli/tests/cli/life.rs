@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Command;
 use std::time::Duration;
 
+use evergrove::plonky2::ProverKind;
 use evergrove::primitives::lanes::Isa;
-use evergrove::recursion::ProverKind;
 
 use crate::world::{ALLOW, NATIVE, World};
 

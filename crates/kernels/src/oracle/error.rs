@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
+use crate::merkle::MerkleError;
 use crate::ntt::NttError;
-use crate::tree::merkle::MerkleError;
 
 /// Sizes without a commitment, or columns that do not have these sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

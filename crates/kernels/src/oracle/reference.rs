@@ -3,9 +3,9 @@
 use evergrove_primitives::{Digest, Goldilocks};
 
 use super::{Domain, OracleError};
+use crate::merkle::reference::levels;
+use crate::merkle::{Poseidon, Shape};
 use crate::ntt::reference::{extend, interpolate};
-use crate::tree::merkle::reference::levels;
-use crate::tree::merkle::{Poseidon, Shape};
 
 /// A commitment to columns of values: coefficients, leaves and levels of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

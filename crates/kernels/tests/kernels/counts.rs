@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use ark_bls12_381::Fr;
 use ark_ff::AdditiveGroup;
+use evergrove_kernels::merkle::Poseidon;
 use evergrove_kernels::tree::count::{Arithmetic, Traffic};
-use evergrove_kernels::tree::merkle::Poseidon;
 use evergrove_kernels::tree::ops::{BuildMle, EvaluateMle, Merkle, NodeOp, Product};
 use evergrove_kernels::tree::schedule::{Plan, Schedule, Tree};
 

@@ -4,12 +4,10 @@ mod counts;
 mod fields;
 #[path = "../../../primitives/tests/primitives/forced.rs"]
 mod forced;
-mod frozen;
 mod merkle;
 mod merkle_openings;
 mod merkle_ways;
 mod mle;
-mod msm;
 mod mutation;
 mod ntt;
 mod oracle;

@@ -1,6 +1,6 @@
 //! Merkle trees compared with their definition and with Plonky2's caps and paths, and tested with bad sizes.
 
-use evergrove_kernels::tree::merkle::{
+use evergrove_kernels::merkle::{
     Arity, BLOCK, Keccak, MerkleError, Polygon, Poseidon, Shape, TreeHash, build, build_vec, cap, cap_vec,
     elements_from_words, fold_path, path, reference, root,
 };

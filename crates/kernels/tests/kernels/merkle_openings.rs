@@ -1,6 +1,6 @@
 //! Openings of many leaves at once: each sibling occurs once, and only the tree's rows verify.
 
-use evergrove_kernels::tree::merkle::{
+use evergrove_kernels::merkle::{
     Arity, Keccak, MerkleError, Polygon, Poseidon, Shape, TreeHash, build_vec, fold_multi_path, multi_path, path,
     verify_rows,
 };

@@ -1,7 +1,7 @@
 //! The ways of building a Merkle tree compared with the definition: in pieces, by changes, from other orders of
 //! elements.
 
-use evergrove_kernels::tree::merkle::{
+use evergrove_kernels::merkle::{
     Arity, BLOCK, Keccak, Layout, MerkleError, Order, Polygon, Poseidon, ReversedStream, Shape, Stream, TreeHash,
     Workspace, build_ordered, build_vec, cap_ordered, cap_vec, reference, update,
 };

@@ -5,7 +5,7 @@
 use ark_bls12_381::Fr;
 use ark_ff::BigInt;
 use ark_poly::{DenseMultilinearExtension, Polynomial};
-use evergrove_kernels::mle::{
+use evergrove_kernels::multilinear::mle::{
     MleError, eq_table, eq_table_on, eq_table_vec, evaluate, evaluate_on, evaluate_scratch, evaluate_vec, product,
     product_on, product_table, product_table_on, reference,
 };

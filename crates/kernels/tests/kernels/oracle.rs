@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use evergrove_kernels::merkle::{MerkleError, Poseidon, TreeHash, fold_path};
 use evergrove_kernels::ntt::{NttError, Row, reference as ntt};
 use evergrove_kernels::oracle::{Domain, Keep, Oracle, OracleError, Workspace, reference};
-use evergrove_kernels::tree::merkle::{MerkleError, Poseidon, TreeHash, fold_path};
 use evergrove_primitives::lanes::{Isa, available};
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;

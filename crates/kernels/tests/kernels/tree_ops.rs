@@ -6,9 +6,9 @@ use core::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ark_bls12_381::Fr;
-use evergrove_kernels::mle::reference;
+use evergrove_kernels::merkle::{self, Poseidon, Shape, TreeHash};
+use evergrove_kernels::multilinear::mle::reference;
 use evergrove_kernels::tree::count::{Arithmetic, Traffic};
-use evergrove_kernels::tree::merkle::{self, Poseidon, Shape, TreeHash};
 use evergrove_kernels::tree::ops::{
     BuildMle, Combine, EvaluateMle, Expand, Merkle, NodeOp, Product, TreeError, expand, expand_on, reduce,
     reduce_levels, reduce_levels_on, reduce_on,

@@ -1,6 +1,6 @@
 //! Parameters of a multiplier, and its workload.
 
-use evergrove_kernels::msm::Plan;
+use evergrove_curves::Plan;
 use serde::{Deserialize, Serialize};
 
 use super::formula;

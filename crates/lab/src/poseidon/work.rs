@@ -1,6 +1,6 @@
 //! The rows of an engine: none for timing only, or those of a matrix.
 
-use evergrove_kernels::tree::merkle::{Polygon, Poseidon, TreeHash};
+use evergrove_kernels::merkle::{Polygon, Poseidon, TreeHash};
 use evergrove_primitives::hash::poseidon::{WIDTH, permute};
 use evergrove_primitives::{Digest, Goldilocks};
 use serde::{Deserialize, Serialize};

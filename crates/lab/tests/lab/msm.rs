@@ -3,7 +3,7 @@
 use ark_bls12_377::{Fr, G1Projective};
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, BigInteger, PrimeField, UniformRand, Zero};
-use evergrove_kernels::msm::{CheckedPoints, msm as kernel, msm_with};
+use evergrove_curves::{CheckedPoints, msm as kernel, msm_with};
 use evergrove_lab::LabError;
 use evergrove_lab::config::{Cell, Design, Machine};
 use evergrove_lab::cost::Costs;

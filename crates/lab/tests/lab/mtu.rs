@@ -2,7 +2,7 @@
 
 use ark_bls12_381::Fr;
 use ark_ff::UniformRand;
-use evergrove_kernels::tree::merkle::{Keccak, Poseidon};
+use evergrove_kernels::merkle::{Keccak, Poseidon};
 use evergrove_kernels::tree::ops::{BuildMle, Combine, EvaluateMle, Expand, Merkle, Product, expand, reduce_levels};
 use evergrove_kernels::tree::schedule::{Plan, Schedule, Tree};
 use evergrove_lab::LabError;

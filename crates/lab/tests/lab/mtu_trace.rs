@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use ark_bls12_381::Fr;
 use ark_ff::UniformRand;
-use evergrove_kernels::tree::merkle::Keccak;
+use evergrove_kernels::merkle::Keccak;
 use evergrove_kernels::tree::ops::{BuildMle, Combine, EvaluateMle, Expand, Merkle, Product, expand, reduce_levels};
 use evergrove_kernels::tree::schedule::{Plan, Schedule, Tree, level_above_leaves};
 use evergrove_lab::accumulator::Policy;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use evergrove_kernels::merkle::{Arity, Polygon, Poseidon, Shape, build_vec, cap_vec};
 use evergrove_kernels::oracle::{Domain, Keep, Workspace};
-use evergrove_kernels::tree::merkle::{Arity, Polygon, Poseidon, Shape, build_vec, cap_vec};
 use evergrove_lab::LabError;
 use evergrove_lab::engine::{MemoryKind, Stall};
 use evergrove_lab::poseidon::{self, Convention, Latency, Matrix, Outputs, Params, Pipelines, formula, transform};

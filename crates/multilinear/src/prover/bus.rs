@@ -6,7 +6,7 @@
 //! **A layer's SumCheck** is over eq(point, x) (p0 q1 + p1 q0 + lambda q0 q1) = eq(point, x) (a q1 + p1 q0) with a = p0 + lambda q0: two products.
 //! A pass binds the challenge of the round before and sums the coefficients of the next message.
 
-use evergrove_kernels::mle::eq_table_vec;
+use evergrove_kernels::multilinear::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::FieldLanes;
 use evergrove_primitives::field::extension::Extension;

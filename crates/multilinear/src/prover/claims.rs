@@ -4,7 +4,7 @@
 //! As in openings, the weights of a claim are a weight within a chunk of 512 places times a weight of the chunk: rounds
 //! over chunks work on sums, and one pass folds the chunks.
 
-use evergrove_kernels::mle::eq_table_vec;
+use evergrove_kernels::multilinear::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 

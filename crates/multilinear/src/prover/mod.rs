@@ -13,7 +13,7 @@ mod rows;
 
 use std::sync::Arc;
 
-use evergrove_kernels::mle::eq_table_vec;
+use evergrove_kernels::multilinear::mle::eq_table_vec;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};

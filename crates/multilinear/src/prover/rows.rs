@@ -13,8 +13,8 @@
 //! a^3, mu a^2 d, mu a d^2, mu d^3 with one of a^4 and d^4: ten products for each column, instead of some thirty for
 //! the values at seven points. Products of factors and a form have three coefficients. A program runs at eight points.
 
-use evergrove_kernels::mle::eq_table_vec;
-use evergrove_kernels::sumcheck::reference::interpolate;
+use evergrove_kernels::multilinear::mle::eq_table_vec;
+use evergrove_kernels::multilinear::sumcheck::reference::interpolate;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::goldilocks::lanes::GoldilocksLanes;

@@ -15,7 +15,7 @@ pub(crate) use kernels::{chunk_sums, sum_chunks};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evergrove_kernels::mle::eq_table_vec;
+use evergrove_kernels::multilinear::mle::eq_table_vec;
 use evergrove_kernels::oracle::{Domain, Keep, Oracle, Workspace};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;

@@ -1,4 +1,4 @@
-//! The queries that SQLite and DuckDB answered, and circuits for some of them. The tests of `evergrove-recursion`
+//! The queries that SQLite and DuckDB answered, and circuits for some of them. The tests of `evergrove-plonky2`
 //! include this file for the circuits of Plonky2.
 
 use evergrove_apps::aggregate::Aggregate;

@@ -1,4 +1,4 @@
-//! A table in memory. The tests of `evergrove-recursion` include this file.
+//! A table in memory. The tests of `evergrove-plonky2` include this file.
 
 use evergrove_apps::MapReduce;
 use evergrove_apps::aggregate::{Aggregate, Answer, Grouping, Query, SqlError};

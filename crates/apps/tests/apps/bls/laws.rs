@@ -1,4 +1,4 @@
-//! Code against circuits. This crate tests circuits on tables. The tests of `evergrove-recursion` include this file for
+//! Code against circuits. This crate tests circuits on tables. The tests of `evergrove-plonky2` include this file for
 //! the circuits of Plonky2.
 
 use ark_bls12_381::Fq;

@@ -1,5 +1,5 @@
 //! The sample applications satisfy the laws, and applications that break a law are detected. This crate tests circuits
-//! on tables. The tests of `evergrove-recursion` include this file for the circuits of Plonky2.
+//! on tables. The tests of `evergrove-plonky2` include this file for the circuits of Plonky2.
 
 use std::panic::catch_unwind;
 

@@ -1,4 +1,4 @@
-//! Committees and their signatures, in proofs of any backend. The tests of `evergrove-recursion` include this file.
+//! Committees and their signatures, in proofs of any backend. The tests of `evergrove-plonky2` include this file.
 //!
 //! The data is one committee with two signatures in `vectors`, or seven committees with eight signatures in the folder
 //! `EVERGROVE_TESTDATA`.

@@ -5,7 +5,7 @@ use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_recursion::paper::PaperBackend;
+use evergrove_baselines::paper::PaperBackend;
 use evergrove_verifier::{HeightClass, Profile};
 
 use super::table::Table;

@@ -5,12 +5,12 @@ use core::ops::RangeInclusive;
 use evergrove_primitives::lanes::{LANES, Lanes};
 
 use super::{Combine, NodeOp};
+use crate::merkle::TreeHash;
 use crate::tree::count::Arithmetic;
-use crate::tree::merkle::TreeHash;
 
 /// A node is the hash of its two children: 2^h - 1 hashes over 2^h digests.
 ///
-/// The leaves are digests of rows. [`crate::tree::merkle`] also hashes rows; use it for a commitment. This is the same
+/// The leaves are digests of rows. [`crate::merkle`] also hashes rows; use it for a commitment. This is the same
 /// tree under any schedule. The hash picks its own instruction set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Merkle<H>(pub H);

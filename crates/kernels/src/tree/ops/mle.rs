@@ -40,7 +40,7 @@ impl<K: Copy> Coordinates<K> {
 /// The value of a multilinear extension at a point: a node is a + r (b - a), over children a and b on level k - 1, for the
 /// point's coordinate r = r_(k-1) (MTU paper, equation 6).
 ///
-/// 2^mu - 1 multiplications for 2^mu values. [`crate::mle::evaluate`] is faster: it delays reductions.
+/// 2^mu - 1 multiplications for 2^mu values. [`crate::multilinear::mle::evaluate`] is faster: it delays reductions.
 #[derive(Clone, Copy, Debug)]
 pub struct EvaluateMle<'a, F> {
     point: &'a [F],

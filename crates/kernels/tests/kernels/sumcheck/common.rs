@@ -1,6 +1,6 @@
 //! Tables, shapes and transcripts for the tests.
 
-use evergrove_kernels::sumcheck::{Order, ProverTranscript, Term, Transcript, VirtualPolynomial};
+use evergrove_kernels::multilinear::sumcheck::{Order, ProverTranscript, Term, Transcript, VirtualPolynomial};
 use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::Isa;
 use rand_chacha::ChaCha8Rng;

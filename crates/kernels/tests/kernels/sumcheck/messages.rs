@@ -1,7 +1,7 @@
 //! Messages are those of the definition, whatever the instruction set, the order, the mode and the number of threads.
 
 use ark_bls12_381::Fr;
-use evergrove_kernels::sumcheck::{
+use evergrove_kernels::multilinear::sumcheck::{
     Evaluations, Order, SpongeProver, SpongeVerifier, SumCheck, Tables, VirtualPolynomial, ZeroCheck, eq, reference,
 };
 use evergrove_primitives::field::Field;

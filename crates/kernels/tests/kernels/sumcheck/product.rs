@@ -2,7 +2,7 @@
 
 use ark_bls12_381::Fr;
 use ark_ff::{Field, Zero};
-use evergrove_kernels::sumcheck::{
+use evergrove_kernels::multilinear::sumcheck::{
     ProductCheck, ProductEvaluations, ProductWitness, ProveError, ShapeError, SpongeProver, SpongeVerifier, VerifyError,
 };
 

@@ -2,7 +2,7 @@
 
 use ark_bls12_381::Fr;
 use ark_ff::{BigInteger, Field, PrimeField, Zero};
-use evergrove_kernels::sumcheck::{
+use evergrove_kernels::multilinear::sumcheck::{
     MAX_DEGREE, Order, ProveError, ShapeError, SpongeProver, SpongeVerifier, SumCheck, Tables, Term, TranscriptError,
     VerifyError, VirtualPolynomial, ZeroCheck,
 };

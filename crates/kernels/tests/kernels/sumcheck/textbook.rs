@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use ark_bls12_381::Fr;
 use ark_ff::Field;
-use evergrove_kernels::sumcheck::reference::textbook;
-use evergrove_kernels::sumcheck::{Order, ProductCheck, ProductWitness, SumCheck, Tables, VirtualPolynomial, eq};
+use evergrove_kernels::multilinear::sumcheck::reference::textbook;
+use evergrove_kernels::multilinear::sumcheck::{
+    Order, ProductCheck, ProductWitness, SumCheck, Tables, VirtualPolynomial, eq,
+};
 
 use super::common::{Elements, Recorder, slices};
 
