@@ -6,9 +6,9 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, vc};
 use evergrove_grove::{BACKEND_NAME, BACKEND_VERSION, GroveBackend, GroveVerifier};
+use evergrove_plonky2::Plonky2Backend;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::Isa;
-use evergrove_plonky2::Plonky2Backend;
 use evergrove_verifier::verify::{Outcome, Request};
 use evergrove_verifier::{BackendId, BatchProof, Commitment, HeightClass, Policy, Profile, SCHEME};
 

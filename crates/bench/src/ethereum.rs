@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::turns::median;
 use anyhow::{Context, Result, ensure};
 use evergrove_ethereum::{Keys, Nodes, Trie};
 use evergrove_grove::mpt::{Batch, Join, Kind, NodeProof, Prepared, Size, StateProver, StateVerifier, Witness};
@@ -82,11 +83,6 @@ fn fixed<const N: usize>(value: &Value) -> Result<[u8; N]> {
     ensure!(bytes.len() <= N, "{} bytes: at most {N} are expected", bytes.len());
     out[N - bytes.len()..].copy_from_slice(&bytes);
     Ok(out)
-}
-
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_unstable_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
 }
 
 /// A state with claims about it.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use evergrove_plonky2::Plonky2Backend;
 use evergrove_baselines::paper::paper_keys;
+use evergrove_plonky2::Plonky2Backend;
 use evergrove_verifier::keys::{file_name, paper_file_name, pinned, pinned_paper};
 use evergrove_verifier::{HEIGHT_MAX, HeightClass, Profile, Scheme};
 

@@ -14,6 +14,7 @@ use evergrove_primitives::lanes::Isa;
 use serde_json::{Map, Value, json};
 
 use crate::bound::{Core, Measured};
+use crate::turns::median;
 
 /// The name of this build in the rows.
 const OWN: &str = "default";
@@ -131,9 +132,8 @@ impl Rows {
     fn finish(mut self) -> Vec<Map<String, Value>> {
         let mut out = Vec::new();
         for key in self.order {
-            let Some((mut row, mut seconds)) = self.rows.remove(&key) else { continue };
-            seconds.sort_by(f64::total_cmp);
-            let median = seconds[seconds.len() / 2];
+            let Some((mut row, seconds)) = self.rows.remove(&key) else { continue };
+            let median = median(seconds);
             row.insert("build".into(), key.0.into());
             row.insert("seconds".into(), median.into());
             if let Some(size) = row.get("size").and_then(Value::as_f64) {

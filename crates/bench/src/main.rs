@@ -20,6 +20,7 @@ mod lab;
 mod machine;
 mod memory;
 mod merkle;
+mod merkle_snark;
 mod mle;
 mod msm;
 mod ntt;
@@ -81,6 +82,8 @@ enum Command {
     Plonky2Verify(plonky2_verify::Args),
     /// The aggregate key of a committee among many keys: proven, refreshed, used; beside one circuit for all.
     BlsKeys(bls_keys::Args),
+    /// All Merkle paths of a batch in one circuit of arkworks, by Groth16: a peer of `reckle`.
+    MerkleSnark(merkle_snark::Args),
     /// A SHA3-256 Merkle tree over leaves of 64 bytes, all levels, beside other libraries.
     MerkleSha3(sha3::Args),
     /// Answers about Ethereum's state read and verified, and a block executed on a partial trie.
@@ -138,6 +141,7 @@ fn main() -> anyhow::Result<()> {
         Command::KeccakStark(args) => stark::run(&args),
         Command::Plonky2Verify(args) => plonky2_verify::run(&args),
         Command::BlsKeys(args) => bls_keys::run(&args),
+        Command::MerkleSnark(args) => merkle_snark::run(&args),
         Command::MerkleSha3(args) => sha3::run(&args),
         Command::Tries(args) => tries::run(&args),
         Command::Ethereum(args) => ethereum::run(&args),

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::turns::median_by;
+
 /// Resident set now and at its peak, in bytes; zeros if the kernel does not report them.
 pub(crate) fn resident() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -53,7 +55,6 @@ pub(crate) fn took<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Resul
 }
 
 /// The measurement with the median of the seconds.
-pub(crate) fn median(mut times: Vec<Took>) -> Option<Took> {
-    times.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    times.get(times.len() / 2).copied()
+pub(crate) fn median(times: Vec<Took>) -> Option<Took> {
+    median_by(times, |took| took.seconds)
 }

@@ -9,7 +9,9 @@ use ark_bls12_381::Fr;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use ark_poly::{DenseMultilinearExtension, Polynomial};
 use clap::ValueEnum;
-use evergrove_kernels::multilinear::mle::{eq_table_on, evaluate_on, evaluate_scratch, product_on, product_table_on, reference};
+use evergrove_kernels::multilinear::mle::{
+    eq_table_on, evaluate_on, evaluate_scratch, product_on, product_table_on, reference,
+};
 use evergrove_primitives::lanes::{Isa, available};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

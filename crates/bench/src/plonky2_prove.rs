@@ -9,11 +9,11 @@ use evergrove_commit::Witness;
 use evergrove_commit::watch::{Category, Observer, Step, Trace, Work};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, vc};
 use evergrove_kernels::oracle::Keep;
-use evergrove_primitives::Goldilocks;
-use evergrove_primitives::lanes::{self, Isa};
 use evergrove_plonky2::Plonky2Backend;
 use evergrove_plonky2::circuit::{C, D, F};
 use evergrove_plonky2::prover::{Prover, ProverKind};
+use evergrove_primitives::Goldilocks;
+use evergrove_primitives::lanes::{self, Isa};
 use evergrove_verifier::{HeightClass, Profile, Statement};
 use plonky2::iop::witness::PartialWitness;
 use plonky2::plonk::circuit_data::CircuitData;
@@ -23,7 +23,7 @@ use serde_json::Map;
 
 use crate::memory;
 use crate::reckle::timed;
-use crate::turns::{self, print_json};
+use crate::turns::{self, median, print_json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -252,11 +252,9 @@ impl Phases {
     /// The medians over `proofs`.
     fn medians(proofs: &[Self]) -> Vec<Part> {
         let part = |(at, category): (usize, &Category)| {
-            let mut seconds: Vec<f64> = proofs.iter().map(|p| p.0[at].0).collect();
-            seconds.sort_by(f64::total_cmp);
+            let seconds = median(proofs.iter().map(|p| p.0[at].0));
             let work = proofs.last().map_or(Work::default(), |p| p.0[at].1);
             let Work { hashes, multiplications, bytes, .. } = work;
-            let seconds = seconds.get(seconds.len() / 2).copied().unwrap_or(0.0);
             Part { phase: category.name(), seconds, hashes, multiplications, bytes }
         };
         Category::ALL.iter().enumerate().map(part).collect()

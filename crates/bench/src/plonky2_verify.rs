@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::Context;
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector, batch_digest, vc};
+use evergrove_plonky2::{Plonky2Backend, Plonky2Verifier, VerifierKind};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::Isa;
-use evergrove_plonky2::{Plonky2Backend, Plonky2Verifier, VerifierKind};
 use evergrove_verifier::tree::Value;
 use evergrove_verifier::{HeightClass, Profile};
 

@@ -18,7 +18,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::turns::print_json;
+use crate::turns::{median_by, print_json};
 
 /// Runs; the median is reported.
 const RUNS: usize = 9;
@@ -97,8 +97,7 @@ fn measure<K: Extension>(args: &Args, rounds: &[Round]) -> anyhow::Result<()> {
         runs.push((start.elapsed().as_secs_f64(), committed));
         proof_bytes = size_of::<Goldilocks>() * writer.finish().len();
     }
-    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (seconds, commit_seconds) = runs[RUNS / 2];
+    let (seconds, commit_seconds) = median_by(runs, |run| run.0).context("a run")?;
     let size = stack.elements();
     let ns_per_element = seconds * 1e9 / size as f64;
     let Args { threads, json, .. } = *args;

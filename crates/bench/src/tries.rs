@@ -10,7 +10,7 @@ use evergrove_ethereum::{Nodes, Tries};
 use evergrove_verifier::ethereum::{Claim, Roots, Tag};
 use serde_json::Value;
 
-use crate::turns::Row;
+use crate::turns::{Row, median};
 
 /// Runs of each measurement.
 const RUNS: usize = 21;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// The median seconds of `run`. Results are dropped after the clock stops.
-fn median<T>(mut run: impl FnMut() -> Result<T>) -> Result<f64> {
+fn seconds<T>(mut run: impl FnMut() -> Result<T>) -> Result<f64> {
     let mut seconds = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {
         let start = Instant::now();
@@ -33,8 +33,7 @@ fn median<T>(mut run: impl FnMut() -> Result<T>) -> Result<f64> {
         seconds.push(start.elapsed().as_secs_f64());
         drop(made);
     }
-    seconds.sort_unstable_by(f64::total_cmp);
-    Ok(seconds[RUNS / 2])
+    Ok(median(seconds))
 }
 
 fn root(block: &Value, name: &str) -> Result<Roots> {
@@ -67,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         Ok(claims)
     };
-    row("eth-answers", verify()?, median(verify)?)?;
+    row("eth-answers", verify()?, seconds(verify)?)?;
 
     let block = file("mainnet-19807080.json")?;
     let (before, after) = (root(&block, "preStateRoot")?, root(&block, "stateRoot")?);
@@ -75,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let witness = read_witness(&serde_json::to_vec(&block["preNodes"])?)?.nodes;
     let changes = read_changes(&serde_json::to_vec(&block["accounts"])?)?;
     let nodes = Nodes::new(witness.iter().cloned())?;
-    row("eth-witness", witness.len(), median(|| Ok(Nodes::new(witness.iter().cloned())?))?)?;
+    row("eth-witness", witness.len(), seconds(|| Ok(Nodes::new(witness.iter().cloned())?))?)?;
     let tries = Tries::new(&before, nodes);
     let mut updated = tries.clone();
     updated.apply(&changes)?;
@@ -86,5 +85,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         tries.expect_state_root(after)?;
         Ok(tries)
     };
-    row("eth-update", changes.len(), median(update)?)
+    row("eth-update", changes.len(), seconds(update)?)
 }

@@ -118,11 +118,19 @@ pub(crate) fn medians<R: Debug + PartialEq>(
             seconds.push(run(k)?.0);
         }
     }
-    let median = |mut s: Vec<f64>| {
-        s.sort_by(f64::total_cmp);
-        s[s.len() / 2]
-    };
     Ok(seconds.into_iter().map(median).collect())
+}
+
+/// The measurement with the median of a value; of an even number the upper one, and none of none.
+pub(crate) fn median_by<T>(mut measured: Vec<T>, value: impl Fn(&T) -> f64) -> Option<T> {
+    measured.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    let at = measured.len() / 2;
+    measured.into_iter().nth(at)
+}
+
+/// The median of some values as by [`median_by`]; 0 of none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    median_by(values.into_iter().collect(), |value| *value).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use evergrove_verifier::{Policy, Profile};
 use serde::Serialize;
 
 use crate::reckle::world::{World, leaves};
-use crate::turns::print_json;
+use crate::turns::{median, print_json};
 use simulation::{Seconds, Simulation};
 use tasks::Tasks;
 use worker::Workers;
@@ -252,10 +252,4 @@ fn forget(objects: &Path) -> anyhow::Result<()> {
         std::fs::remove_dir_all(entry?.path())?;
     }
     Ok(())
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

@@ -8,8 +8,8 @@ use std::time::Instant;
 use anyhow::ensure;
 use ark_bls12_381::Fr;
 use ark_ff::UniformRand;
-use evergrove_kernels::tree::count::Traffic;
 use evergrove_kernels::merkle::Keccak;
+use evergrove_kernels::tree::count::Traffic;
 use evergrove_kernels::tree::ops::{
     BuildMle, Combine, EvaluateMle, Expand, Merkle, NodeOp, Product, expand_on, reduce_levels_on, reduce_on,
 };

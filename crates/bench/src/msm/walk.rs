@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use super::input::{Input, Progression};
 use super::peers::{Measured, ark, bytes, ours};
 use super::{Args, rate};
-use crate::turns::Row;
+use crate::turns::{Row, median};
 
 /// Time that both implementations together run for each size, unless [`TURNS`] ends it earlier.
 const SECONDS: f64 = 0.4;
@@ -22,11 +22,6 @@ fn sizes(most: usize) -> Vec<usize> {
         .collect::<std::collections::BTreeSet<_>>()
         .into_iter()
         .collect()
-}
-
-fn median(seconds: &mut [f64]) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
 }
 
 /// Measures both implementations for each size up to `most`. Prints their rows and the smallest ratio.
@@ -57,7 +52,7 @@ pub(super) fn measure<C: Measured>(args: &Args, most: usize) -> anyhow::Result<(
                 break;
             }
         }
-        let [ours, ark] = seconds.map(|mut s| median(&mut s));
+        let [ours, ark] = seconds.map(median);
         let ratio = ark / ours;
         for (name, seconds, ratio) in [(args.ours(), ours, None), ("ark".to_owned(), ark, Some(ratio))] {
             Row { ratio, ..args.row(C::KERNEL, name, size, seconds) }.print(args.json, &rate(size, seconds))?;

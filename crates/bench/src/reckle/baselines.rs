@@ -1,16 +1,17 @@
 //! The two schemes that make the whole proof of a batch again after every change: a tree of proofs, and one circuit.
 
 use anyhow::Context;
+use evergrove_baselines::{BatchProof, Cost, JoinKind, Monolithic, PathProof, TreeOfProofs};
 use evergrove_commit::batch::Batch;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector, Witness, batch_digest};
 use evergrove_primitives::Digest;
-use evergrove_baselines::{BatchProof, Cost, JoinKind, Monolithic, PathProof, TreeOfProofs};
 use evergrove_verifier::tree::canonical_split;
 use evergrove_verifier::{Profile, Statement};
 
-use super::scheme::{Facts, Scheme, Timing, check_time, median, timed};
+use super::scheme::{Facts, Scheme, Timing, check_time, timed};
 use super::world::{World, leaves};
 use crate::memory;
+use crate::turns::median;
 
 /// The openings of a batch against the vector's root.
 fn openings(vector: &Vector<MemoryStore>, members: &[u64]) -> anyhow::Result<BucketWitness> {
@@ -130,9 +131,10 @@ impl Scheme for Tree {
         // The three joins have the same size, so a join that no batch has needed yet is assumed to take as long as the
         // others.
         let all: Vec<f64> = self.joins.iter().flatten().copied().collect();
-        let mut seconds = cost.paths as f64 * median(&self.paths) + cost.compactions as f64 * median(&self.compactions);
+        let mut seconds = cost.paths as f64 * median(self.paths.iter().copied())
+            + cost.compactions as f64 * median(self.compactions.iter().copied());
         for (count, times) in cost.joins.iter().zip(&self.joins) {
-            seconds += *count as f64 * median(if times.is_empty() { &all } else { times });
+            seconds += *count as f64 * median(if times.is_empty() { &all } else { times }.iter().copied());
         }
         Ok(Timing { seconds, proofs: cost.total(), extrapolated: true, measured_batch: self.measured_batch })
     }

@@ -3,17 +3,17 @@
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
-use evergrove_plonky2::Plonky2Backend;
 use evergrove_baselines::paper::PaperBackend;
+use evergrove_plonky2::Plonky2Backend;
 use evergrove_verifier::Profile;
 use serde::Serialize;
 
 use super::baselines::{Circuit, Tree};
 use super::footprint;
 use super::recursive::Recursive;
-use super::scheme::{Facts, Scheme, Timing, median, timed};
+use super::scheme::{Facts, Scheme, Timing, timed};
 use super::world::World;
-use crate::turns::print_json;
+use crate::turns::{median, print_json};
 
 /// A scheme that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,7 +248,7 @@ impl Comparison {
             let Some(last) = updates.last() else { bail!("--repeat is at least 1") };
             let seconds: Vec<f64> = updates.iter().map(|t| t.seconds).collect();
             let proofs = updates.iter().map(|t| t.proofs).max().unwrap_or(0);
-            let update = Timing { seconds: median(&seconds), proofs, ..*last };
+            let update = Timing { seconds: median(seconds), proofs, ..*last };
             let (verify, _) = scheme.verify()?;
             let ours = out.first().map(|o| [o.aggregate.seconds, o.update.seconds, o.verify.seconds]);
             let name = scheme.name();

@@ -1,8 +1,8 @@
 //! The number of proofs that each scheme makes, counted by its planner and not by a formula. `docs/why-faster.md`
 //! states these numbers.
 
-use evergrove_commit::batch::{Batch, Node, Structure};
 use evergrove_baselines::Cost;
+use evergrove_commit::batch::{Batch, Node, Structure};
 
 use super::world::{World, random_value};
 

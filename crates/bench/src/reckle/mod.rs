@@ -18,8 +18,8 @@ use evergrove_commit::RecursionBackend;
 use evergrove_grove::GroveBackend;
 use evergrove_jobs::Cores;
 use evergrove_jobs::local::LocalEngine;
-use evergrove_primitives::lanes::Isa;
 use evergrove_plonky2::{Plonky2Backend, Plonky2Verifier, VerifierKind};
+use evergrove_primitives::lanes::Isa;
 use evergrove_verifier::{Profile, soundness};
 use rand::seq::SliceRandom;
 use serde::Serialize;
@@ -30,11 +30,11 @@ pub(crate) use world::World;
 
 use compare::SchemeName;
 use recursive::Recursive;
-use scheme::{Facts, Scheme, median, milliseconds};
+use scheme::{Facts, Scheme, milliseconds};
 
 use crate::memory;
 use crate::merkle::parse_isa;
-use crate::turns::print_json;
+use crate::turns::{median, print_json};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -219,7 +219,7 @@ fn measure<B: RecursionBackend>(
             times.push(timing.seconds);
             update_proofs = update_proofs.max(timing.proofs);
         }
-        Ok(median(&times))
+        Ok(median(times))
     };
     let update_inside_s = update(&world.members)?;
     let update_outside_s = update(&world.others)?;

@@ -14,8 +14,9 @@ use evergrove_verifier::tree::Value;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::scheme::{Facts, Scheme, Timing, check_time, median, timed};
+use super::scheme::{Facts, Scheme, Timing, check_time, timed};
 use super::world::{World, leaves, random_value};
+use crate::turns::median;
 
 type Proofs = HashMap<(Statement, NodeKind), Arc<NodeProof>>;
 
@@ -95,7 +96,7 @@ impl<B: RecursionBackend> Recursive<B> {
         let of_kind = self.rates.iter().filter(|((k, _), _)| *k == kind.code());
         let nearest = of_kind.min_by_key(|((_, h), _)| h.abs_diff(height));
         let (_, times) = nearest.with_context(|| format!("no {kind} has been proven"))?;
-        Ok(median(times))
+        Ok(median(times.iter().copied()))
     }
 
     /// Makes the proofs of `batch` that are missing from `proofs`, and then keeps only those of `batch` in it. Returns
@@ -204,7 +205,7 @@ impl<B: RecursionBackend> Scheme for Recursive<B> {
     fn update(&mut self) -> anyhow::Result<Timing> {
         let Proven { batch, updates, .. } = self.proven.as_ref().context("no batch has been proven")?;
         if self.asked.is_some() && updates.len() >= self.repeat {
-            let seconds = median(&updates.iter().map(|u| u.0).collect::<Vec<_>>());
+            let seconds = median(updates.iter().map(|u| u.0));
             let proofs = updates.iter().map(|u| u.1).max().unwrap_or(0);
             return Ok(Timing { seconds, proofs, extrapolated: false, measured_batch: batch.count() });
         }

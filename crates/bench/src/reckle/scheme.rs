@@ -1,5 +1,6 @@
 //! The interface of all schemes for proving a batch.
 
+use crate::turns::median;
 use std::time::Instant;
 
 /// The costs of a piece of work.
@@ -44,13 +45,6 @@ pub(crate) trait Scheme {
     fn facts(&self) -> anyhow::Result<Facts>;
 }
 
-/// The median of `times`; 0 if there are none.
-pub(crate) fn median(times: &[f64]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(0.0)
-}
-
 /// Returns the result of `work` and its seconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, f64)> {
     let start = Instant::now();
@@ -61,7 +55,7 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Resu
 /// Median seconds of 21 runs of a check, which must succeed.
 pub(crate) fn check_time(check: impl Fn() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let times = (0..21).map(|_| Ok(timed(&check)?.1)).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(median(&times))
+    Ok(median(times))
 }
 
 pub(crate) fn milliseconds(seconds: f64) -> f64 {

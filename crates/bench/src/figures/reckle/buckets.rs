@@ -1,11 +1,11 @@
 //! r, h and the best size of the paper's buckets, recomputed from our timings (section 3.7).
 
 use anyhow::Context;
+use evergrove_baselines::paper::PaperBackend;
 use evergrove_commit::RecursionBackend;
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_baselines::paper::PaperBackend;
 use evergrove_verifier::{HeightClass, Profile};
 
 use super::table::Table;
