@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use evergrove_primitives::Digest;
-use evergrove_verifier::ethereum::{Address, Claim, Hash, canonical_digest};
+use evergrove_verifier::ethereum::{Address, Claim, Hash, Key, canonical_digest};
 
 use super::header::HeaderSlot;
 use super::list::{List, Sublist, balanced};
-use super::witness::{Child, Number, Witness};
+use super::witness::{Child, Number, StorageSlot, Witness};
 use super::{COUNTS, Edge, Join, Kind, PieceError, Size, Trie};
 
 /// The contents of one piece.
@@ -200,6 +200,114 @@ impl Division<'_> {
     }
 }
 
+/// A claim with its key and its place in the input.
+type Keyed<'a> = (Key, usize, &'a Claim);
+
+/// The nodes of a witness, with the claims that end at each. Vertex 0 is above the roots.
+fn vertices(whole: &Witness, order: &[Keyed<'_>], wish: &dyn Fn(&Place) -> bool) -> Vec<Vertex> {
+    let branches = whole.branches.len();
+    let of_node = |number: Number| match number {
+        Number::Branch(i) => 1 + i,
+        Number::Path(i) => 1 + branches + i,
+        Number::Root(_) | Number::Account(_) => 0,
+    };
+    let vertex = |number: Number| match number {
+        Number::Account(i) => of_node(whole.accounts[i].end.as_ref().expect("of a whole").at()),
+        other => of_node(other),
+    };
+    let mut vertices: Vec<Vertex> = (0..=branches + whole.paths.len()).map(|_| Vertex::default()).collect();
+    vertices[0].own[ROOTS] = whole.root_edges().len() - 1;
+    for (i, node) in whole.branches.iter().chain(&whole.paths).enumerate() {
+        let (link, own) = (&node.link, 1 + i);
+        let trie = link.trie.map(|account| whole.accounts[account].address);
+        let place = match link.child {
+            Child::Hash(hash) if link.may_be_open() => Some((trie, link.place(), hash)),
+            _ => None,
+        };
+        vertices[vertex(link.from)].children.push(own);
+        let of = &mut vertices[own];
+        of.own[..3].copy_from_slice(&[node.blocks(), usize::from(i < branches), usize::from(i >= branches)]);
+        of.open = place.is_some();
+        of.wished = place.as_ref().is_some_and(wish);
+        of.storage = link.trie.account().is_some();
+    }
+    let mut accounts = HashMap::new();
+    for (i, account) in whole.accounts.iter().enumerate() {
+        let at = vertex(Number::Account(i));
+        vertices[at].own[ACCOUNTS] += 1;
+        accounts.insert(account.address, at);
+    }
+    let of_slot =
+        |slot: &StorageSlot| slot.end.as_ref().map_or(vertex(Number::Account(slot.account)), |end| vertex(end.at()));
+    let slots: Vec<usize> = whole.slots.iter().map(of_slot).collect();
+    let entries: Vec<usize> = whole.entries.iter().map(|entry| vertex(entry.end.at())).collect();
+    slots.iter().for_each(|&at| vertices[at].own[SLOTS] += 1);
+    for (entry, &at) in whole.entries.iter().zip(&entries) {
+        vertices[at].own[ENTRIES] += 1;
+        vertices[at].own[STEPS] += entry.steps();
+    }
+    let (mut slots, mut entries) = (slots.into_iter(), entries.into_iter());
+    for (i, (.., claim)) in order.iter().enumerate() {
+        let at = match claim {
+            Claim::Slot { .. } => slots.next().expect("as many slots"),
+            Claim::Account { address, .. } | Claim::AbsentAccount { address } => accounts[address],
+            Claim::Entry { .. } | Claim::AbsentEntry { .. } => entries.next().expect("as many entries"),
+        };
+        vertices[at].claims.push(i);
+    }
+    vertices
+}
+
+/// The claims of each part without those of the parts below its edges.
+fn claims_of_parts(parts: &[Part], vertices: &[Vertex], top: usize) -> Vec<Vec<usize>> {
+    let mut own: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+    let heads: HashMap<usize, usize> = parts.iter().enumerate().map(|(i, part)| (part.node.unwrap_or(0), i)).collect();
+    let mut rest = vec![(0, top)];
+    while let Some((node, part)) = rest.pop() {
+        let part = if node == 0 { part } else { heads.get(&node).copied().unwrap_or(part) };
+        own[part].extend(&vertices[node].claims);
+        rest.extend(vertices[node].children.iter().map(|&child| (child, part)));
+    }
+    own
+}
+
+/// The edge above each part but the topmost, which is about roots, with the key of the first claim below it.
+fn edges_of_parts(
+    whole: &Witness,
+    order: &[Keyed<'_>],
+    parts: &[Part],
+    own: &[Vec<usize>],
+) -> Result<Vec<(Edge, Vec<u8>)>, PieceError> {
+    let branches = whole.branches.len();
+    // The claims of each part with those of all parts below it, which come before it.
+    let mut all = own.to_vec();
+    let mut edges: Vec<(Edge, Vec<u8>)> = Vec::new();
+    for (i, part) in parts.iter().enumerate() {
+        for &below in &part.below {
+            let more = all[below].clone();
+            all[i].extend(more);
+        }
+        all[i].sort_unstable();
+        let Some(node) = part.node else { continue };
+        let below: Vec<Claim> = all[i].iter().map(|&claim| order[claim].2.clone()).collect();
+        let digest = canonical_digest(&below)?;
+        let link = &whole.branches.get(node - 1).unwrap_or_else(|| &whole.paths[node - 1 - branches]).link;
+        let Child::Hash(hash) = link.child else { unreachable!("only hashes are left open") };
+        let trie = link.trie.map(|account| whole.accounts[account].address);
+        let edge = Edge { trie, prefix: link.place(), hash, digest };
+        edges.push((edge, order[all[i][0]].0.bytes().to_vec()));
+    }
+    Ok(edges)
+}
+
+/// The open edges as a part of the list of an earlier proof, if it shows all of them and the part fits one join.
+fn shown_by(earlier: &List, open: &HashMap<&Edge, &Vec<u8>>) -> Option<(List, Sublist)> {
+    let shown: HashSet<&Edge> = earlier.edges().into_iter().collect();
+    // A proof that is joined to itself shows its edges twice, but a piece leaves an edge open only once.
+    let known = open.keys().all(|edge| shown.contains(edge)) && shown.len() == earlier.edges().len();
+    earlier.part(&|edge| known && open.contains_key(edge)).filter(|(_, part)| part.fits())
+}
+
 impl Plan {
     /// Divides the claims of a witness that leaves no edge open. Edges of the state's trie at depth `cut` are left open
     /// in any case.
@@ -234,113 +342,13 @@ impl Plan {
     ) -> Result<Option<Self>, PieceError> {
         let mut order: Vec<_> = claims.iter().enumerate().map(|(place, claim)| (claim.key(), place, claim)).collect();
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let branches = whole.branches.len();
-        // Vertex 0 is above the roots.
-        let vertex = |number: Number| match number {
-            Number::Branch(i) => 1 + i,
-            Number::Path(i) => 1 + branches + i,
-            Number::Root(_) => 0,
-            Number::Account(i) => {
-                let end = whole.accounts[i].end.as_ref().expect("of a whole");
-                match end.at() {
-                    Number::Branch(i) => 1 + i,
-                    Number::Path(i) => 1 + branches + i,
-                    _ => 0,
-                }
-            }
-        };
-        let mut vertices: Vec<Vertex> = (0..=branches + whole.paths.len()).map(|_| Vertex::default()).collect();
-        vertices[0].own[ROOTS] = whole.root_edges().len() - 1;
-        for (i, node) in whole.branches.iter().chain(&whole.paths).enumerate() {
-            let (link, own) = (&node.link, 1 + i);
-            let prefix = link.place();
-            let trie = link.trie.map(|account| whole.accounts[account].address);
-            let place = if let (true, Child::Hash(hash)) = (link.may_be_open(), &link.child) {
-                Some((trie, prefix, *hash))
-            } else {
-                None
-            };
-            let (open, wished) = (place.is_some(), place.as_ref().is_some_and(wish));
-            let kind = [usize::from(i < branches), usize::from(i >= branches)];
-            let mut load = [0; COUNTS];
-            load[..3].copy_from_slice(&[node.blocks(), kind[0], kind[1]]);
-            let vertex = vertex(link.from);
-            vertices[vertex].children.push(own);
-            vertices[own] = Vertex {
-                own: load,
-                open,
-                wished,
-                storage: link.trie.account().is_some(),
-                children: core::mem::take(&mut vertices[own].children),
-                claims: Vec::new(),
-            };
-        }
-        let mut accounts = HashMap::new();
-        for (i, account) in whole.accounts.iter().enumerate() {
-            let at = vertex(Number::Account(i));
-            vertices[at].own[ACCOUNTS] += 1;
-            accounts.insert(account.address, at);
-        }
-        let mut ends = Vec::new();
-        for slot in &whole.slots {
-            let at = slot.end.as_ref().map_or(vertex(Number::Account(slot.account)), |end| vertex(end.at()));
-            vertices[at].own[SLOTS] += 1;
-            ends.push(at);
-        }
-        let mut ends = ends.into_iter();
-        let mut of_entries = Vec::new();
-        for entry in &whole.entries {
-            let at = vertex(entry.end.at());
-            vertices[at].own[ENTRIES] += 1;
-            vertices[at].own[STEPS] += entry.steps();
-            of_entries.push(at);
-        }
-        let mut of_entries = of_entries.into_iter();
-        for (i, (.., claim)) in order.iter().enumerate() {
-            let at = match claim {
-                Claim::Slot { .. } => ends.next().expect("as many slots"),
-                Claim::Account { address, .. } | Claim::AbsentAccount { address } => accounts[address],
-                Claim::Entry { .. } | Claim::AbsentEntry { .. } => of_entries.next().expect("as many entries"),
-            };
-            vertices[at].claims.push(i);
-        }
-
+        let vertices = vertices(whole, &order, wish);
         let mut division = Division { limit: size.counts(), vertices: &vertices, parts: Vec::new() };
         let (load, below) = division.divide(0)?;
         let top = division.part(None, load, below);
         let Division { parts, .. } = division;
-
-        // The claims of each part alone, and with all parts below its edge.
-        let mut own: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
-        let mut heads = HashMap::new();
-        for (i, part) in parts.iter().enumerate() {
-            heads.insert(part.node.unwrap_or(0), i);
-        }
-        let mut rest = vec![(0, top)];
-        while let Some((node, part)) = rest.pop() {
-            let part = if node == 0 { part } else { heads.get(&node).copied().unwrap_or(part) };
-            own[part].extend(&vertices[node].claims);
-            rest.extend(vertices[node].children.iter().map(|&child| (child, part)));
-        }
-        let mut all = own.clone();
-        // The topmost part is about roots and has no such edge.
-        let mut edges: Vec<(Edge, Vec<u8>)> = Vec::new();
-        // Each part comes after the parts below it.
-        for (i, part) in parts.iter().enumerate() {
-            for &below in &part.below {
-                let more = all[below].clone();
-                all[i].extend(more);
-            }
-            all[i].sort_unstable();
-            let Some(node) = part.node else { continue };
-            let below: Vec<Claim> = all[i].iter().map(|&claim| order[claim].2.clone()).collect();
-            let digest = canonical_digest(&below)?;
-            let link = &whole.branches.get(node - 1).unwrap_or_else(|| &whole.paths[node - 1 - branches]).link;
-            let Child::Hash(hash) = link.child else { unreachable!("only hashes are left open") };
-            let trie = link.trie.map(|account| whole.accounts[account].address);
-            let edge = Edge { trie, prefix: link.place(), hash, digest };
-            edges.push((edge, order[all[i][0]].0.bytes().to_vec()));
-        }
+        let own = claims_of_parts(&parts, &vertices, top);
+        let edges = edges_of_parts(whole, &order, &parts, &own)?;
         // The topmost part is the last one. Its edges are those of the roots, each with the key of the first claim
         // below it.
         let tops: Vec<(Edge, Vec<u8>)> = whole
@@ -352,25 +360,18 @@ impl Plan {
                 (edge.clone(), first.0.bytes().to_vec())
             })
             .collect();
-        let edges_of = |members: &[usize]| -> Vec<(Edge, Vec<u8>)> {
-            if members == [top] { tops.clone() } else { members.iter().map(|&part| edges[part].clone()).collect() }
-        };
+        let claims_of = |part: usize| own[part].iter().map(|&claim| (order[claim].1, order[claim].2.clone()));
 
         if let Some((earlier, kind)) = earlier {
             let members = parts[top].below.iter().map(|&part| (&edges[part].0, &edges[part].1));
             let open: HashMap<&Edge, &Vec<u8>> = members.collect();
-            let shown: HashSet<&Edge> = earlier.edges().into_iter().collect();
-            // A proof that is joined to itself shows its edges twice, but a piece leaves an edge open only once.
-            let known = open.keys().all(|edge| shown.contains(edge)) && shown.len() == earlier.edges().len();
-            let Some((list, part)) = earlier.part(&|edge| known && open.contains_key(edge)) else { return Ok(None) };
-            if !part.fits() {
-                return Ok(None);
-            }
+            let Some((list, part)) = shown_by(earlier, &open) else { return Ok(None) };
+            let (roots, firsts) = tops.into_iter().unzip();
             let piece = Planned {
-                roots: tops.iter().map(|(edge, _)| edge.clone()).collect(),
+                roots,
                 header: whole.header.clone(),
-                firsts: tops.iter().map(|(_, first)| first.clone()).collect(),
-                claims: own[top].iter().map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
+                firsts,
+                claims: claims_of(top).collect(),
                 below: Vec::new(),
                 open_firsts: list.edges().into_iter().map(|edge| open[edge].clone()).collect(),
                 open: Some(list),
@@ -380,17 +381,18 @@ impl Plan {
         }
         let mut plan = Self { size, pieces: Vec::new(), base: None };
         let mut piece = |plan: &mut Self, members: &[usize], below: Vec<usize>| {
-            let claims = members.iter().flat_map(|&part| &own[part]);
             let of = || below.iter().map(|&below| &plan.pieces[below]);
             let lists: Vec<List> = of().map(Planned::shown).collect();
             let open = (!lists.is_empty()).then(|| List::of_lists(&lists));
             let open_firsts = of().flat_map(|piece| piece.firsts.clone()).collect();
-            let (roots, firsts) = edges_of(members).into_iter().unzip();
+            let shown: Vec<(Edge, Vec<u8>)> =
+                if members == [top] { tops.clone() } else { members.iter().map(|&part| edges[part].clone()).collect() };
+            let (roots, firsts) = shown.into_iter().unzip();
             plan.pieces.push(Planned {
                 roots,
                 header: whole.header.clone().filter(|_| members == [top]),
                 firsts,
-                claims: claims.map(|&claim| (order[claim].1, order[claim].2.clone())).collect(),
+                claims: members.iter().flat_map(|&part| claims_of(part)).collect(),
                 below,
                 open,
                 open_firsts,

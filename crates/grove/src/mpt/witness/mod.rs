@@ -149,6 +149,144 @@ pub struct Witness {
     pairs: [Vec<[Digest; 2]>; 2],
 }
 
+/// What is known of an account.
+struct Found {
+    /// Its number.
+    number: usize,
+    /// The link to its storage, if it is there.
+    storage: Option<Link>,
+    /// Its value, if it is there.
+    value: Option<Vec<u8>>,
+}
+
+/// The search for the ends of a piece's claims.
+struct Search<'p, 'n> {
+    roots: &'p [Edge],
+    walks: Walks<'n>,
+    found: HashMap<Address, Found>,
+    accounts: Vec<AccountSlot>,
+    slots: Vec<StorageSlot>,
+    entries: Vec<EntrySlot>,
+}
+
+impl<'p, 'n> Search<'p, 'n> {
+    /// Finds the accounts of claims and edges, in the order of the hashes of their addresses.
+    fn new(piece: &'p Planned, nodes: &'n dyn Fn(&Hash) -> Option<&'n [u8]>) -> Result<Self, PieceError> {
+        let of_claims = piece.claims.iter().filter_map(|(_, claim)| match claim {
+            Claim::Account { address, .. } | Claim::AbsentAccount { address } | Claim::Slot { address, .. } => {
+                Some(*address)
+            }
+            Claim::Entry { .. } | Claim::AbsentEntry { .. } => None,
+        });
+        let opened = piece.open.as_ref().map(List::edges).unwrap_or_default();
+        let of_edges = piece.roots.iter().chain(opened).filter_map(|edge| edge.trie.account());
+        let addresses: BTreeMap<Hash, Address> =
+            of_claims.chain(of_edges).map(|address| (keccak_256(&address), address)).collect();
+        let mut search = Self {
+            roots: &piece.roots,
+            walks: Walks::new(nodes),
+            found: HashMap::new(),
+            accounts: Vec::new(),
+            slots: Vec::new(),
+            entries: Vec::new(),
+        };
+        for (key, address) in addresses {
+            search.account(&nibbles_of(&key), address)?;
+        }
+        Ok(search)
+    }
+    /// The root whose edge is above these nibbles.
+    fn covering(&self, trie: Trie<Address>, nibbles: &[u8]) -> Option<usize> {
+        self.roots.iter().position(|edge| edge.trie == trie && nibbles.starts_with(&edge.prefix))
+    }
+    fn link(&self, root: usize, trie: Trie<usize>) -> Link {
+        Link::root(root, trie, &self.roots[root])
+    }
+    fn account(&mut self, nibbles: &[u8], address: Address) -> Result<(), PieceError> {
+        let number = self.accounts.len();
+        let root = self.covering(Trie::State, nibbles);
+        let end = match root {
+            Some(root) => Some(self.walks.walk(self.link(root, Trie::State), nibbles)?),
+            None => None,
+        };
+        let value = end.as_ref().and_then(|end| self.walks.value(end)).map(<[u8]>::to_vec);
+        let account = value.as_deref().map(Account::from_rlp).transpose();
+        let account = account.map_err(|e| PieceError::Account(Box::new(address), e.to_string()))?;
+        let root = root.unwrap_or(0);
+        let storage = account.map(|account| Link::storage(number, root, account.storage_root));
+        self.found.insert(address, Found { number, storage, value });
+        self.accounts.push(AccountSlot { address, end, root, claim: None });
+        Ok(())
+    }
+    /// The link at which a search in an account's storage begins.
+    fn storage(&self, address: &Address, nibbles: &[u8]) -> Option<Link> {
+        let Found { number, storage, .. } = &self.found[address];
+        let below = |root| self.link(root, Trie::Storage(*number));
+        storage.clone().or_else(|| self.covering(Trie::Storage(*address), nibbles).map(below))
+    }
+    /// Finds where a claim ends. Returns its root.
+    fn claim(&mut self, place: usize, claim: &Claim) -> Result<usize, PieceError> {
+        let wrong = || PieceError::False { place, claim: Box::new(claim.clone()) };
+        let (_, elements) = claim.elements();
+        match claim {
+            Claim::Account { address, .. } | Claim::AbsentAccount { address } => {
+                let expected = if let Claim::Account { account, .. } = claim { Some(account.rlp()) } else { None };
+                let Found { number, value, .. } = &self.found[address];
+                if *value != expected {
+                    return Err(wrong());
+                }
+                let account = &mut self.accounts[*number];
+                account.claim = Some(elements);
+                Ok(account.root)
+            }
+            Claim::Slot { address, slot, value } => {
+                let account = self.found[address].number;
+                let nibbles = nibbles_of(&keccak_256(slot));
+                let link = self.storage(address, &nibbles);
+                let root = link.as_ref().map_or(self.accounts[account].root, |link| link.root);
+                let end = link.map(|link| self.walks.walk(link, &nibbles)).transpose()?;
+                let found = end.as_ref().and_then(|end| self.walks.value(end));
+                let zero = *value == [0; 32];
+                let mut expected = Vec::new();
+                rlp::write_string(&mut expected, rlp::trimmed(value));
+                if found != (!zero).then_some(&expected[..]) {
+                    return Err(wrong());
+                }
+                let value = if zero { Vec::new() } else { elements };
+                self.slots.push(StorageSlot { account, slot: *slot, root, end, value });
+                Ok(root)
+            }
+            &Claim::Entry { trie, index, .. } | &Claim::AbsentEntry { trie, index } => {
+                let nibbles: Vec<u8> = nibbles_of(&rlp::integer(index));
+                let own = Trie::of(trie);
+                let root = self.covering(Trie::of(trie), &nibbles).ok_or(PieceError::Root { place, trie })?;
+                let end = self.walks.walk(self.link(root, own), &nibbles)?;
+                let expected = if let Claim::Entry { value, .. } = claim { Some(&value[..]) } else { None };
+                if self.walks.value(&end) != expected {
+                    return Err(wrong());
+                }
+                self.entries.push(EntrySlot { trie, index, root, end });
+                Ok(root)
+            }
+        }
+    }
+    /// Finds an edge at which the piece ends.
+    fn open(&mut self, edge: &Edge) -> Result<OpenSlot, PieceError> {
+        let missing = || PieceError::Missing(Box::new(edge.hash));
+        let link = match &edge.trie {
+            Trie::Storage(address) => self.storage(address, &edge.prefix),
+            &(Trie::State | Trie::Entries(_)) => {
+                let own = edge.trie.map(|_| unreachable!("no storage"));
+                self.covering(edge.trie, &edge.prefix).map(|root| self.link(root, own))
+            }
+        };
+        match self.walks.walk_to(link.ok_or_else(missing)?, &edge.prefix)? {
+            End::There(link) => Ok(OpenSlot { link, edge: edge.clone() }),
+            _ => Err(missing()),
+        }
+    }
+}
+
 impl Witness {
     /// Collects the nodes on the paths of claims about tries of a block, as a piece that leaves no edge open.
     ///
@@ -179,136 +317,32 @@ impl Witness {
         piece: &Planned,
         nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>,
     ) -> Result<Self, PieceError> {
-        let Planned { roots, claims, .. } = piece;
-        let mut walks = Walks {
-            nodes,
-            stream: Vec::new(),
-            goes_on: Vec::new(),
-            messages: HashMap::new(),
-            branches: Vec::new(),
-            paths: Vec::new(),
-            known: HashMap::new(),
-        };
-        // Accounts, ordered by the hashes of their addresses.
-        let mut addresses: BTreeMap<Hash, Address> = BTreeMap::new();
         let mut order = Vec::new();
-        for (place, claim) in claims {
-            match claim {
-                Claim::Account { address, .. } | Claim::AbsentAccount { address } | Claim::Slot { address, .. } => {
-                    addresses.insert(keccak_256(address), *address);
-                }
-                &Claim::Entry { index, .. } | &Claim::AbsentEntry { index, .. } => {
-                    if index >= INDICES {
-                        return Err(PieceError::Index { place: *place, index });
-                    }
-                }
+        for (place, claim) in &piece.claims {
+            if let &Claim::Entry { index, .. } | &Claim::AbsentEntry { index, .. } = claim
+                && index >= INDICES
+            {
+                return Err(PieceError::Index { place: *place, index });
             }
             order.push((claim.key(), *place, claim));
         }
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let opened = piece.open.as_ref().map(List::edges).unwrap_or_default();
-        for address in roots.iter().chain(opened.iter().copied()).filter_map(|edge| edge.trie.account()) {
-            addresses.insert(keccak_256(&address), address);
-        }
-        let covering = |trie: Trie<Address>, nibbles: &[u8]| {
-            let below = |edge: &Edge| edge.trie == trie && nibbles.starts_with(&edge.prefix);
-            roots.iter().position(below)
-        };
-        // For each address: the number of the account, the link of its storage trie, its value.
-        type Found = (usize, Option<Link>, Option<Vec<u8>>);
-        let mut indices: HashMap<Address, Found> = HashMap::new();
-        let mut accounts = Vec::new();
-        for (i, (key, address)) in addresses.iter().enumerate() {
-            let nibbles = nibbles_of(key);
-            let root = covering(Trie::State, &nibbles);
-            let end = root.map(|root| walks.walk(Link::root(root, Trie::State, &roots[root]), &nibbles)).transpose()?;
-            let value = end.as_ref().and_then(|end| walks.value(end)).map(<[u8]>::to_vec);
-            let account = value.as_deref().map(Account::from_rlp).transpose();
-            let account = account.map_err(|e| PieceError::Account(Box::new(*address), e.to_string()))?;
-            let root = root.unwrap_or(0);
-            let storage = account.map(|account| Link::storage(i, root, account.storage_root));
-            indices.insert(*address, (i, storage, value));
-            accounts.push(AccountSlot { address: *address, end, root, claim: None });
-        }
-        let start = |address: &Address, nibbles: &[u8]| {
-            let (i, storage, _) = &indices[address];
-            let below = |root: usize| Link::root(root, Trie::Storage(*i), &roots[root]);
-            storage.clone().or_else(|| covering(Trie::Storage(*address), nibbles).map(below))
-        };
-        let of_state = roots.iter().any(|edge| !matches!(edge.trie, Trie::Entries(_)));
-        let (mut slots, mut entries, mut leaves) = (Vec::new(), Vec::new(), vec![Vec::new(); roots.len()]);
+        let mut found = Search::new(piece, nodes)?;
+        let (roots, of_state) = (&piece.roots, piece.roots.iter().any(|edge| !matches!(edge.trie, Trie::Entries(_))));
+        let mut leaves = vec![Vec::new(); roots.len()];
         for (key, place, claim) in order {
-            let wrong = || PieceError::False { place, claim: Box::new(claim.clone()) };
-            let missing = |trie| PieceError::Root { place, trie };
-            let (_, elements) = claim.elements();
             if claim.tag() == Tag::State && !of_state {
-                return Err(missing(Tag::State));
+                return Err(PieceError::Root { place, trie: Tag::State });
             }
-            let root = match claim {
-                Claim::Account { address, account } => {
-                    let (i, _, value) = &indices[address];
-                    if *value != Some(account.rlp()) {
-                        return Err(wrong());
-                    }
-                    accounts[*i].claim = Some(elements);
-                    accounts[*i].root
-                }
-                Claim::AbsentAccount { address } => {
-                    let (i, _, value) = &indices[address];
-                    if value.is_some() {
-                        return Err(wrong());
-                    }
-                    accounts[*i].claim = Some(elements);
-                    accounts[*i].root
-                }
-                Claim::Slot { address, slot, value } => {
-                    let (account, ..) = indices[address];
-                    let nibbles = nibbles_of(&keccak_256(slot));
-                    let link = start(address, &nibbles);
-                    let root = link.as_ref().map_or(accounts[account].root, |link| link.root);
-                    let end = link.map(|link| walks.walk(link, &nibbles)).transpose()?;
-                    let found = end.as_ref().and_then(|end| walks.value(end));
-                    let zero = *value == [0; 32];
-                    let mut expected = Vec::new();
-                    rlp::write_string(&mut expected, rlp::trimmed(value));
-                    if found != (!zero).then_some(&expected[..]) {
-                        return Err(wrong());
-                    }
-                    let value = if zero { Vec::new() } else { elements };
-                    slots.push(StorageSlot { account, slot: *slot, root, end, value });
-                    root
-                }
-                &Claim::Entry { trie, index, .. } | &Claim::AbsentEntry { trie, index } => {
-                    let nibbles: Vec<u8> = nibbles_of(&rlp::integer(index));
-                    let own = Trie::of(trie);
-                    let root = covering(Trie::of(trie), &nibbles).ok_or_else(|| missing(trie))?;
-                    let end = walks.walk(Link::root(root, own, &roots[root]), &nibbles)?;
-                    let expected = if let Claim::Entry { value, .. } = claim { Some(&value[..]) } else { None };
-                    if walks.value(&end) != expected {
-                        return Err(wrong());
-                    }
-                    entries.push(EntrySlot { trie, index, root, end });
-                    root
-                }
-            };
+            let root = found.claim(place, claim)?;
             leaves[root].push((key.bytes().to_vec(), claim.leaf_digest()));
         }
+        let opened = piece.open.as_ref().map(List::edges).unwrap_or_default();
         let mut opens = Vec::new();
         for (edge, first) in opened.into_iter().zip(&piece.open_firsts) {
-            let link = match &edge.trie {
-                Trie::Storage(address) => start(address, &edge.prefix),
-                &(Trie::State | Trie::Entries(_)) => {
-                    let own = edge.trie.map(|_| unreachable!("no storage"));
-                    covering(edge.trie, &edge.prefix).map(|root| Link::root(root, own, &roots[root]))
-                }
-            };
-            let link = link.ok_or(PieceError::Missing(Box::new(edge.hash)))?;
-            let root = link.root;
-            let End::There(link) = walks.walk_to(link, &edge.prefix)? else {
-                return Err(PieceError::Missing(Box::new(edge.hash)));
-            };
-            leaves[root].push((first.clone(), edge.digest));
-            opens.push(OpenSlot { link, edge: edge.clone() });
+            let open = found.open(edge)?;
+            leaves[open.link.root].push((first.clone(), edge.digest));
+            opens.push(open);
         }
         opens.sort_by(|a, b| (a.link.trie, &a.edge.prefix).cmp(&(b.link.trie, &b.edge.prefix)));
         let (mut merges, mut digests) = (Vec::new(), Vec::new());
@@ -321,7 +355,7 @@ impl Witness {
         let shown = piece.header.as_ref().map_or_else(|| piece.shown().pairs(), |header| header.list().1);
         let pairs = [shown, piece.open.as_ref().map(List::pairs).unwrap_or_default()];
         let lists = piece.lists();
-        let Walks { stream, goes_on, branches, paths, .. } = walks;
+        let Search { walks: Walks { stream, goes_on, branches, paths, .. }, accounts, slots, entries, .. } = found;
         let roots = roots.clone();
         Ok(Self {
             lists,

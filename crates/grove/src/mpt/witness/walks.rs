@@ -27,7 +27,18 @@ enum Parsed {
     Path { leaf: bool, nibbles: Vec<u8>, behind: usize, value: usize, length: usize, child: Child },
 }
 
-impl Walks<'_> {
+impl<'a> Walks<'a> {
+    pub(super) fn new(nodes: &'a dyn Fn(&Hash) -> Option<&'a [u8]>) -> Self {
+        Self {
+            nodes,
+            stream: Vec::new(),
+            goes_on: Vec::new(),
+            messages: HashMap::new(),
+            branches: Vec::new(),
+            paths: Vec::new(),
+            known: HashMap::new(),
+        }
+    }
     fn bytes(&self, from: usize, length: usize) -> &[u8] {
         &self.stream[from..from + length]
     }
