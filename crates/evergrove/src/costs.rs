@@ -102,106 +102,106 @@ impl Config {
     }
 }
 
-/// Costs of the profile's own circuits. The costs of Plonky2 with a foreign profile, which is never used, are those of
-/// `proven`.
+/// Costs of the profile's own circuits.
 fn profile_costs(spec: &BackendSpec) -> NodeCosts {
     if spec.choice.name == Backend::Grove.name() {
-        // The first proof of a process takes longer: besides the circuits, its memory is new.
-        let (setup, node, proof) =
-            if spec.choice.profile == Profile::Grove128 { (0.09, 0.19, 235) } else { (0.05, 0.14, 330) };
-        return NodeCosts {
-            setup_seconds: setup,
-            bucket_seconds: node,
-            merge_seconds: node,
-            wrap_seconds: 0.0,
-            task_seconds: 0.0,
-            memory_bytes: 400 << 20,
-            concurrent_bytes: 300 << 20,
-            proof_bytes: proof << 10,
-        };
+        grove_costs(spec.choice.profile)
+    } else if spec.choice.name != Backend::Plonky2.name() {
+        native_costs(spec)
+    } else {
+        match spec.choice.scheme {
+            Scheme::Tree => plonky2_tree_costs(spec.choice.profile),
+            Scheme::RecklePaper => paper_costs(spec),
+            _ => plonky2_costs(spec.choice.profile),
+        }
     }
-    if spec.choice.name != Backend::Plonky2.name() {
-        let node = spec.capacity as f64 * f64::from(spec.class.height_max()) * 4e-6;
-        return NodeCosts {
-            setup_seconds: 0.0,
-            bucket_seconds: node,
-            merge_seconds: 2.0 * node,
-            wrap_seconds: 2.0 * node,
-            task_seconds: 0.0,
-            memory_bytes: 64 << 20,
-            concurrent_bytes: 16 << 20,
-            // The leaves of a bucket.
-            proof_bytes: 64 * spec.capacity as u64,
-        };
+}
+
+fn grove_costs(profile: Profile) -> NodeCosts {
+    // The first proof of a process takes longer: besides the circuits, its memory is new.
+    let (setup, node, proof) = if profile == Profile::Grove128 { (0.09, 0.19, 235) } else { (0.05, 0.14, 330) };
+    NodeCosts {
+        setup_seconds: setup,
+        bucket_seconds: node,
+        merge_seconds: node,
+        wrap_seconds: 0.0,
+        task_seconds: 0.0,
+        memory_bytes: 400 << 20,
+        concurrent_bytes: 300 << 20,
+        proof_bytes: proof << 10,
     }
-    if spec.choice.scheme == Scheme::Tree {
-        // Digest translation: circuits of 2^15 or 2^16 rows, and the table of a bucket.
-        let (node, table, wrap, memory, proof) = match spec.choice.profile {
-            Profile::Paper => (0.95, 1.9, 0.4, 3 << 30, 150),
-            Profile::Johnson => (2.1, 1.9, 0.0, 5 << 30, 270),
-            _ => (2.2, 1.9, 0.0, 5 << 30, 475),
-        };
-        return NodeCosts {
-            setup_seconds: 10.0 * node,
-            bucket_seconds: node + table,
-            merge_seconds: node,
-            wrap_seconds: wrap,
-            memory_bytes: memory,
-            concurrent_bytes: memory / 2,
-            proof_bytes: proof << 10,
-            task_seconds: 0.0,
-        };
+}
+
+fn native_costs(spec: &BackendSpec) -> NodeCosts {
+    let node = spec.capacity as f64 * f64::from(spec.class.height_max()) * 4e-6;
+    NodeCosts {
+        setup_seconds: 0.0,
+        bucket_seconds: node,
+        merge_seconds: 2.0 * node,
+        wrap_seconds: 2.0 * node,
+        task_seconds: 0.0,
+        memory_bytes: 64 << 20,
+        concurrent_bytes: 16 << 20,
+        // The leaves of a bucket.
+        proof_bytes: 64 * spec.capacity as u64,
     }
-    if spec.choice.scheme == Scheme::RecklePaper {
-        // A block takes little, and a level as much as a merge; every level has a circuit of its own.
-        let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
-        let (level, circuit, wrap, proof) = match spec.choice.profile {
-            Profile::Paper => (0.23, 75 << 20, 0.2, 192 << 20),
-            Profile::Johnson => (0.53, 150 << 20, 0.0, 384 << 20),
-            _ => (1.1, 300 << 20, 0.0, 768 << 20),
-        };
-        return NodeCosts {
-            setup_seconds: levels * level * 4.0,
-            bucket_seconds: 0.02,
-            merge_seconds: level,
-            wrap_seconds: wrap,
-            task_seconds: 0.0,
-            memory_bytes: levels as u64 * circuit + (1 << 30),
-            concurrent_bytes: proof,
-            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
-        };
+}
+
+/// Digest translation: circuits of 2^15 or 2^16 rows, and the table of a bucket.
+fn plonky2_tree_costs(profile: Profile) -> NodeCosts {
+    let (node, table, wrap, memory, proof) = match profile {
+        Profile::Paper => (0.95, 1.9, 0.4, 3 << 30, 150),
+        Profile::Johnson => (2.1, 1.9, 0.0, 5 << 30, 270),
+        _ => (2.2, 1.9, 0.0, 5 << 30, 475),
+    };
+    NodeCosts {
+        setup_seconds: 10.0 * node,
+        bucket_seconds: node + table,
+        merge_seconds: node,
+        wrap_seconds: wrap,
+        memory_bytes: memory,
+        concurrent_bytes: memory / 2,
+        proof_bytes: proof << 10,
+        task_seconds: 0.0,
     }
-    match spec.choice.profile {
-        Profile::Paper => NodeCosts {
-            setup_seconds: 2.0,
-            bucket_seconds: 0.23,
-            merge_seconds: 0.23,
-            wrap_seconds: 0.2,
-            task_seconds: 0.0,
-            memory_bytes: 1 << 30,
-            concurrent_bytes: 192 << 20,
-            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
-        },
-        Profile::Johnson => NodeCosts {
-            setup_seconds: 4.0,
-            bucket_seconds: 0.53,
-            merge_seconds: 0.53,
-            wrap_seconds: 0.0,
-            task_seconds: 0.0,
-            memory_bytes: 3 << 29,
-            concurrent_bytes: 384 << 20,
-            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
-        },
-        _ => NodeCosts {
-            setup_seconds: 8.0,
-            bucket_seconds: 1.1,
-            merge_seconds: 1.1,
-            wrap_seconds: 0.0,
-            task_seconds: 0.0,
-            memory_bytes: 5 << 29,
-            concurrent_bytes: 768 << 20,
-            proof_bytes: plonky2_proof_bytes(spec.choice.profile),
-        },
+}
+
+/// A block takes little, and a level as much as a merge; every level has a circuit of its own.
+fn paper_costs(spec: &BackendSpec) -> NodeCosts {
+    let levels = f64::from(spec.class.height_max()) - f64::from(Scheme::BLOCK_HEIGHT);
+    let (level, circuit, wrap, proof) = match spec.choice.profile {
+        Profile::Paper => (0.23, 75 << 20, 0.2, 192 << 20),
+        Profile::Johnson => (0.53, 150 << 20, 0.0, 384 << 20),
+        _ => (1.1, 300 << 20, 0.0, 768 << 20),
+    };
+    NodeCosts {
+        setup_seconds: levels * level * 4.0,
+        bucket_seconds: 0.02,
+        merge_seconds: level,
+        wrap_seconds: wrap,
+        task_seconds: 0.0,
+        memory_bytes: levels as u64 * circuit + (1 << 30),
+        concurrent_bytes: proof,
+        proof_bytes: plonky2_proof_bytes(spec.choice.profile),
+    }
+}
+
+/// A foreign profile, which is never used, has the costs of `proven`.
+fn plonky2_costs(profile: Profile) -> NodeCosts {
+    let (setup, node, wrap, memory, proof) = match profile {
+        Profile::Paper => (2.0, 0.23, 0.2, 1 << 30, 192 << 20),
+        Profile::Johnson => (4.0, 0.53, 0.0, 3 << 29, 384 << 20),
+        _ => (8.0, 1.1, 0.0, 5 << 29, 768 << 20),
+    };
+    NodeCosts {
+        setup_seconds: setup,
+        bucket_seconds: node,
+        merge_seconds: node,
+        wrap_seconds: wrap,
+        task_seconds: 0.0,
+        memory_bytes: memory,
+        concurrent_bytes: proof,
+        proof_bytes: plonky2_proof_bytes(profile),
     }
 }
 

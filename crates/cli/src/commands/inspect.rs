@@ -179,36 +179,7 @@ fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
         }
         Kind::StateProof => {
             let bytes = whole(verify::MAX_SUCCINCT_BYTES)?;
-            let proof = StateProof::from_bytes(&bytes).map_err(|e| damaged(&e))?;
-            let circuit = match proof.kind {
-                StateKind::Piece => "piece",
-                StateKind::Pieces => "join of pieces",
-                StateKind::Joins => "join of joins",
-            };
-            report.add("circuit", circuit);
-            report.add("keccak_blocks", proof.size.keccak_blocks());
-            report.add("anchor", proof.statement.name());
-            let mut tries = Vec::new();
-            match &proof.statement {
-                Statement::Roots(roots) => {
-                    for (tag, root, digest) in roots {
-                        let root = Hex(root).to_string();
-                        report.note(format!("  {tag} root {root}, claims with digest {digest}"));
-                        tries.push(
-                            json!({ "of": tag.to_string(), "root": root, "canonical_digest": digest.to_string() }),
-                        );
-                    }
-                }
-                Statement::Block { hash, digests } => {
-                    report.add("block_hash", Hex(hash).to_string());
-                    for (tag, digest) in digests {
-                        report.note(format!("  {tag}, claims with digest {digest}"));
-                        tries.push(json!({ "of": tag.to_string(), "canonical_digest": digest.to_string() }));
-                    }
-                }
-            }
-            report.hidden("roots", tries);
-            report.add("canonical_digest", proof.digest().to_string());
+            state_proof(report, &StateProof::from_bytes(&bytes).map_err(|e| damaged(&e))?);
             add_bytes(report, bytes.len());
         }
         Kind::StateBatch => {
@@ -248,6 +219,36 @@ fn binary(report: &mut Report, path: &Path, kind: Kind) -> Result<()> {
         Kind::Text => {}
     }
     Ok(())
+}
+
+fn state_proof(report: &mut Report, proof: &StateProof) {
+    let circuit = match proof.kind {
+        StateKind::Piece => "piece",
+        StateKind::Pieces => "join of pieces",
+        StateKind::Joins => "join of joins",
+    };
+    report.add("circuit", circuit);
+    report.add("keccak_blocks", proof.size.keccak_blocks());
+    report.add("anchor", proof.statement.name());
+    let mut tries = Vec::new();
+    match &proof.statement {
+        Statement::Roots(roots) => {
+            for (tag, root, digest) in roots {
+                let root = Hex(root).to_string();
+                report.note(format!("  {tag} root {root}, claims with digest {digest}"));
+                tries.push(json!({ "of": tag.to_string(), "root": root, "canonical_digest": digest.to_string() }));
+            }
+        }
+        Statement::Block { hash, digests } => {
+            report.add("block_hash", Hex(hash).to_string());
+            for (tag, digest) in digests {
+                report.note(format!("  {tag}, claims with digest {digest}"));
+                tries.push(json!({ "of": tag.to_string(), "canonical_digest": digest.to_string() }));
+            }
+        }
+    }
+    report.hidden("roots", tries);
+    report.add("canonical_digest", proof.digest().to_string());
 }
 
 fn proof(report: &mut Report, bytes: &[u8]) -> Result<(), evergrove::proof::DecodeError> {

@@ -10,7 +10,7 @@ use evergrove::commit::BackendSpec;
 use evergrove::jobs::metrics::Metrics;
 use evergrove::store::{Options, Store};
 use evergrove::{Backend, Config, Environment};
-use evergrove_serve::{Config as ServeConfig, KeyFiles, Parts, ServeError, Shutdown, Token, Tokens, serve};
+use evergrove_serve::{Config as ServeConfig, KeyFiles, Parts, ServeError, Shutdown, Summary, Token, Tokens, serve};
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -156,22 +156,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     };
     let access = args.access_log.as_deref().map(log_file::start).transpose()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let proving = ProvingArgs {
-        dry_run: false,
-        threads: args.threads,
-        max_memory: args.max_memory,
-        keys: args.keys.clone(),
-        prover: args.prover.clone(),
-        timings: None,
-        #[cfg(feature = "queue")]
-        engine: args.engine.clone(),
-        #[cfg(feature = "queue")]
-        objects: args.objects.clone(),
-        #[cfg(feature = "queue")]
-        queue: args.workers.clone(),
-        #[cfg(feature = "health")]
-        health: None,
-    };
+    let proving = proving(args);
     let cache = usize::try_from(args.cache).unwrap_or(usize::MAX);
     let store = Store::open_with(&args.store.store, &Options::default().with_cache_bytes(cache))?;
     store.check_writable()?;
@@ -235,6 +220,29 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
         // Nobody reads stdout: printing the report would wait for ever.
         return Ok(());
     }
+    print(summary, terminal)
+}
+
+fn proving(args: &Args) -> ProvingArgs {
+    ProvingArgs {
+        dry_run: false,
+        threads: args.threads,
+        max_memory: args.max_memory,
+        keys: args.keys.clone(),
+        prover: args.prover.clone(),
+        timings: None,
+        #[cfg(feature = "queue")]
+        engine: args.engine.clone(),
+        #[cfg(feature = "queue")]
+        objects: args.objects.clone(),
+        #[cfg(feature = "queue")]
+        queue: args.workers.clone(),
+        #[cfg(feature = "health")]
+        health: None,
+    }
+}
+
+fn print(summary: Summary, terminal: Terminal) -> Result<()> {
     let mut report = Report::default();
     report.add("epochs", summary.epochs);
     report.add("proofs", summary.proofs);

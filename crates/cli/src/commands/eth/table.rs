@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use evergrove::apps::aggregate::Answer;
 use evergrove::apps::catalog::Application;
 use evergrove::mpt::{StateProof, StateProofError, Statement};
 use evergrove::proof::ethereum::{Address, Claim, Hex, Tag, canonical_digest};
@@ -18,7 +19,7 @@ use evergrove::store::Store;
 use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
 use super::{Block, PROOF_MAX, name, read, read_batch, read_claims};
-use crate::apps::VerifyArgs;
+use crate::apps::{Accepted, VerifyArgs};
 use crate::exit::CliError;
 use crate::report::{Report, count, seconds};
 use crate::{files, leader, results};
@@ -193,6 +194,37 @@ pub(crate) fn add_table(report: &mut Report, contract: &Address, slots: usize, d
     report.add_as("decimals", decimals, format!("{decimals}: value = units x 10^{decimals} + rest"));
 }
 
+fn of_table(args: &VerifyTable, message: String) -> anyhow::Error {
+    let remedy = "take the file that eth table has written for these claims and this table";
+    CliError::refused(format!("{}: {message}", name(&args.table)), remedy)
+}
+
+/// The proof of the table, which must be about this contract and these decimals.
+fn proof_of_table(args: &VerifyTable) -> Result<Reshape> {
+    let bytes = files::read_proof(&args.table, PROOF_MAX, "take the file that table has written")?;
+    let table = Reshape::from_bytes(&bytes).map_err(|e| of_table(args, e.to_string()))?;
+    if table.address != args.contract {
+        let message =
+            format!("the table is of the contract {}, --contract is {}", Hex(&table.address), Hex(&args.contract));
+        return Err(of_table(args, message));
+    }
+    if table.decimals != args.decimals {
+        let message = format!("its units are 10^{}, --decimals is {}", table.decimals, args.decimals);
+        return Err(of_table(args, message));
+    }
+    Ok(table)
+}
+
+/// Verifies the answer to a query over the batch.
+fn answer(args: &VerifyTable, sql: &str) -> Result<(Accepted, Answer)> {
+    let queries = forms(&StorageTable::schema(), sql, args.groups.as_deref())?;
+    let apps: Vec<Application> = queries.iter().map(application).collect();
+    let accepted = args.verify.verify(&apps, Scheme::Selected, None, "the answer over the batch")?;
+    let answer = queries[accepted.app].answer(&accepted.output);
+    let answer = answer.map_err(|e| CliError::refused(e.to_string(), "ask for a proof of this query"))?;
+    Ok((accepted, answer))
+}
+
 pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     if let (None, Some(flag)) = (&args.sql, args.verify.key_flag()) {
         let message = format!("{flag} is about the circuits of a query, and --sql is missing");
@@ -205,21 +237,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
         CliError::refused(format!("{}: {e}", name(&args.state)), remedy)
     };
     let state = StateProof::from_bytes(&bytes).map_err(of_state)?;
-    let bytes = files::read_proof(&args.table, PROOF_MAX, "take the file that table has written")?;
-    let of_table = |message: String| {
-        let remedy = "take the file that eth table has written for these claims and this table";
-        CliError::refused(format!("{}: {message}", name(&args.table)), remedy)
-    };
-    let table = Reshape::from_bytes(&bytes).map_err(|e| of_table(e.to_string()))?;
-    if table.address != args.contract {
-        let message =
-            format!("the table is of the contract {}, --contract is {}", Hex(&table.address), Hex(&args.contract));
-        return Err(of_table(message));
-    }
-    if table.decimals != args.decimals {
-        let message = format!("its units are 10^{}, --decimals is {}", table.decimals, args.decimals);
-        return Err(of_table(message));
-    }
+    let table = proof_of_table(args)?;
     let claims = match &args.claims {
         None => None,
         Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
@@ -233,18 +251,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
 
     // Verify the claims under the roots, then the rows in the table, then that they are the same.
     let bits_of_state = state.verify(block.known(), claims_digest).map_err(of_state)?;
-    let schema = StorageTable::schema();
-    let answered = match &args.sql {
-        Some(sql) => {
-            let queries = forms(&schema, sql, args.groups.as_deref())?;
-            let apps: Vec<Application> = queries.iter().map(application).collect();
-            let accepted = args.verify.verify(&apps, Scheme::Selected, None, "the answer over the batch")?;
-            let answer = queries[accepted.app].answer(&accepted.output);
-            let answer = answer.map_err(|e| CliError::refused(e.to_string(), "ask for a proof of this query"))?;
-            Some((accepted, answer))
-        }
-        None => None,
-    };
+    let answered = args.sql.as_deref().map(|sql| answer(args, sql)).transpose()?;
     let (verified, bits_of_rows) = match &answered {
         Some((accepted, _)) => (accepted.verified.clone(), accepted.bits()),
         None => {
@@ -256,7 +263,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     let rows = verified.statement.canonical;
     let bits_of_table = table
         .verify(&args.contract, args.decimals, of_claims, rows)
-        .map_err(|e: ReshapeError| of_table(e.to_string()))?;
+        .map_err(|e: ReshapeError| of_table(args, e.to_string()))?;
 
     let mut report = Report::default();
     report.add_as("accepted", true, "yes");
