@@ -39,8 +39,6 @@ mod tests;
 mod tries;
 mod turns;
 
-use evergrove_lab::plot;
-
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]

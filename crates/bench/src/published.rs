@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::plot::{Origin, Point, Series};
+use evergrove_plot::{Origin, Point, Series};
 
 const RECKLE: &str = include_str!("../published/reckle.toml");
 

@@ -25,7 +25,6 @@ mod error;
 pub mod expander;
 pub mod msm;
 pub mod mtu;
-pub mod plot;
 pub mod poseidon;
 pub mod reproduce;
 pub mod results;

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use evergrove_plot::quote;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;
@@ -125,11 +126,6 @@ fn columns(rows: &[Row]) -> Vec<&str> {
 
 fn get<'a>(row: &'a Row, name: &str) -> Option<&'a Cell> {
     row.iter().find(|(n, _)| n == name).map(|(_, cell)| cell)
-}
-
-/// A cell of a CSV file, in quotes if necessary.
-pub fn quote(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 /// Rows as CSV: a line of column names, then one line per row.

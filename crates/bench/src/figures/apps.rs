@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::reckle::table::Table;
-use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
+use evergrove_plot::{Axis, Figure, Origin, Point, Scale, Series};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -12,8 +12,8 @@ use super::reckle::table::Table;
 use crate::msm::input::{Input, Progression, Scalars};
 use crate::msm::peers::{Measured, Run, ark, bytes, ours};
 use crate::msm::streamed;
-use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
 use crate::turns::{Row, medians};
+use evergrove_plot::{Axis, Figure, Origin, Point, Scale, Series};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

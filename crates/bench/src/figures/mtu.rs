@@ -20,8 +20,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::reckle::table::Table;
-use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
 use crate::turns::{Row, medians};
+use evergrove_plot::{Axis, Figure, Origin, Point, Scale, Series};
 
 /// Bytes of a node: a field element of 255 bits, or a digest.
 const NODE_BYTES: u64 = 32;

@@ -1,6 +1,6 @@
 //! Short constructors for the figures of reproductions.
 
-use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
+use evergrove_plot::{Axis, Figure, Origin, Point, Scale, Series};
 
 /// An axis.
 pub(super) fn axis(label: &str, column: &'static str, scale: Scale) -> Axis {

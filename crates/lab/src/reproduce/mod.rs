@@ -19,8 +19,7 @@ use serde::Serialize;
 use crate::LabError;
 use crate::cost::Costs;
 use crate::cpu::Baseline;
-use crate::plot::Figure;
-use crate::results::quote;
+use evergrove_plot::{Figure, quote};
 use origin::{Ours, Printed, Reference};
 
 /// A published table, figure or claim.

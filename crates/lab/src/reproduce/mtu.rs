@@ -10,7 +10,7 @@ use crate::accumulator::Policy;
 use crate::cost::Costs;
 use crate::cpu::{Baseline, Code};
 use crate::mtu::{self, Latencies, Params, Traversal, Workload, cost, formula, tables};
-use crate::plot::{Axis, Origin, Scale};
+use evergrove_plot::{Axis, Origin, Scale};
 
 /// PEs and bandwidths (GB/s) of the paper's figures.
 const PES: [u32; 5] = [2, 4, 8, 16, 32];
@@ -202,7 +202,7 @@ fn pes_axis() -> Axis {
 
 /// Run time of the traversals by PEs at the least and the greatest bandwidth, with the points that follow from the
 /// text.
-fn by_pes(workload: Workload, runs: &[(Params, Ours)]) -> crate::plot::Figure {
+fn by_pes(workload: Workload, runs: &[(Params, Ours)]) -> evergrove_plot::Figure {
     let mut all = Vec::new();
     for bandwidth in [64, 1024] {
         for traversal in Traversal::PAPER {

@@ -9,7 +9,7 @@ use crate::LabError;
 use crate::cost::Costs;
 use crate::engine::MemoryKind;
 use crate::msm::{self, Aggregation, Hazards, Params, cost, formula};
-use crate::plot::{Axis, Figure, Origin, Scale, Series};
+use evergrove_plot::{Axis, Figure, Origin, Scale, Series};
 
 /// log2 of the points in Tables II and III.
 const LOGS: std::ops::RangeInclusive<u32> = 16..=26;

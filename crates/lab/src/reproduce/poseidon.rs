@@ -4,8 +4,8 @@ use super::figures::{axis, figure, series};
 use super::origin::{Derived, Fitted, Ours, Printed};
 use super::{Closeness, Item, Section};
 use crate::LabError;
-use crate::plot::{Origin, Scale};
 use crate::poseidon::{self, Params, formula, resources};
+use evergrove_plot::{Origin, Scale};
 
 /// log2 of the rows that are run cycle by cycle. For more rows the closed form is used, which a note compares with this
 /// run.

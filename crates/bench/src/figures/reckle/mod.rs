@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::ensure;
 use evergrove_verifier::{Profile, Scheme};
 
-use crate::plot::{Axis, Figure, Origin, Point, Scale, Series};
 use crate::published::{Published, Quantity};
 use crate::reckle::{Compared, Comparison, SchemeArg, World, ours};
+use evergrove_plot::{Axis, Figure, Origin, Point, Scale, Series};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

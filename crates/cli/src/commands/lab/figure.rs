@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use evergrove_lab::config::{Cell, Row};
-use evergrove_lab::plot::{Axis, Figure, Origin, Point, Scale, Series};
 use evergrove_lab::results;
+use evergrove_plot::{Axis, Figure, Origin, Point, Scale, Series};
 use serde_json::json;
 
 use super::super::Terminal;

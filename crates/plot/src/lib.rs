@@ -14,8 +14,6 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 use plotters_backend::{DrawingBackend, DrawingErrorKind};
 
-use crate::results::quote;
-
 /// Width and height of the SVG in pixels.
 const SIZE: (u32, u32) = (1120, 630);
 /// Pixels of the PNG per pixel of the SVG, for a resolution above full HD.
@@ -437,6 +435,11 @@ impl ValueFormatter<f64> for Coordinate {
             Scale::Log10 => format!("1e{}", value.log10().round()),
         }
     }
+}
+
+/// A cell of a CSV file, in quotes if necessary.
+pub fn quote(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 #[cfg(test)]
