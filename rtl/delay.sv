@@ -1,6 +1,7 @@
-// A delay line: y is x of CYCLES cycles before. It has no reset.
+// A delay line: y is x of CYCLES cycles before. CYCLES is at least 3. The line is a ring in a memory with a port to write
+// and one to read. It has no reset: its place comes into range by itself.
 module delay #(
-  parameter int WIDTH  = 377,
+  parameter int WIDTH  = 384,
   parameter int CYCLES = 73
 ) (
   input  logic             clk,
@@ -8,10 +9,13 @@ module delay #(
   output logic [WIDTH-1:0] y
 );
   /* verilator no_inline_module */  // one body in the simulator for all instances of a kind
-  logic [WIDTH-1:0] line [CYCLES];
-  assign y = line[CYCLES-1];
+  localparam int PLACES = CYCLES - 1;
+  localparam int PW     = $clog2(PLACES);
+  logic [WIDTH-1:0] ring [PLACES];
+  logic [PW-1:0]    place;
   always_ff @(posedge clk) begin
-    line[0] <= x;
-    for (int i = 1; i < CYCLES; i++) line[i] <= line[i-1];
+    y           <= ring[place];
+    ring[place] <= x;
+    place       <= place >= PW'(PLACES - 1) ? '0 : place + 1;
   end
 endmodule

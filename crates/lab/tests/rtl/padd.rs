@@ -7,7 +7,7 @@ use ark_ec::twisted_edwards::TECurveConfig;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, Field};
 use evergrove_kernels::msm::{CheckedPoints, subset_sum};
-use evergrove_lab::msm::{Params, recode, scalars};
+use evergrove_lab::msm::{Params, padd_cycles, recode, scalars};
 use evergrove_primitives::field::prime::PrimeElement;
 use evergrove_primitives::field::prime::reference::{add, mul, sub};
 use rand::{Rng, SeedableRng};
@@ -206,7 +206,8 @@ fn buckets(points: &[G1Affine], digits: &[i32]) -> Vec<G1Affine> {
     for (point, digit) in points.iter().zip(digits) {
         members.entry(digit.unsigned_abs()).or_default().push(if *digit < 0 { -*point } else { *point });
     }
-    let sum = |of: &Vec<G1Affine>| subset_sum(CheckedPoints::trusted(of), &vec![true; of.len()]).expect("points").into();
+    let sum =
+        |of: &Vec<G1Affine>| subset_sum(CheckedPoints::trusted(of), &vec![true; of.len()]).expect("points").into();
     (1..=1 << (WINDOW - 1)).map(|bucket| members.get(&bucket).map_or_else(G1Affine::identity, sum)).collect()
 }
 
@@ -214,15 +215,13 @@ fn buckets(points: &[G1Affine], digits: &[i32]) -> Vec<G1Affine> {
 fn a_processing_element_with_its_adder_sums_points() {
     let edwards = Edwards::new();
     let mut rng = ChaCha8Rng::seed_from_u64(28);
-    // The element reads the bucket in a cycle of its own.
-    let padd_latency = 1 + cycles("padd_377")[0] as u64;
     let params = Params {
         windows: vec![WINDOW; 2],
         scalar_bits: 2 * WINDOW - 1,
         parallel_windows: 1,
         chiplets: 1,
         log_points: cases().ilog2().min(16),
-        padd_latency,
+        padd_latency: padd_cycles(),
         ..Params::default()
     };
     let (entries, additions) = events(&params);
