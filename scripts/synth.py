@@ -9,7 +9,8 @@ Two runs for each module:
 
 Modules that are `kept` are synthesised once, and their cells are counted once for each instance. Large modules are
 counted by `parts`: Yosys sees the parts as black boxes, and their counts are those of their own entries, with default
-parameters, once for each instance. `depth` is the largest depth within a kept module, a part or the rest. A path through
+parameters, once for each instance. A module with wide data is `scaled`: it is synthesised with two smaller widths, and its
+counts continue the line through theirs. `depth` is the largest depth within a kept module, a part or the rest. A path through
 a border is not counted as one.
 """
 
@@ -18,6 +19,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 RTL = Path("rtl")
@@ -26,7 +28,6 @@ PAGE = Path("docs/models/rtl.md")
 MUL = ["goldilocks_mul"]
 POSEIDON = ["poseidon_round", "poseidon_sbox", "goldilocks_mul", "poseidon_constants"]
 PADD = ["mont_mul_377", "mont_mul", "mont_step", "mod_add", "delay"]
-ROUND = ["poseidon_round", "goldilocks_mul"]
 
 # For each module: the modules that it uses, the kept modules, latency and interval in cycles.
 MODULES = {
@@ -64,6 +65,8 @@ PARTS = {
     "poseidon_pipe": ["poseidon_sbox"],
     "msm_pe_377": ["msm_pe", "padd_377"],
 }
+# The parameter, its value, and the two values that are synthesised.
+SCALED = {"msm_pe": ("POINT", 1508, 64, 128)}
 SMALLEST = ["goldilocks_mul", "mle_node"]
 
 XILINX = "synth_xilinx -family xcup -flatten -noiopad -noclkbuf -top {top}"
@@ -88,9 +91,10 @@ def digest(module):
     return sha.hexdigest()
 
 
-def commands(module):
-    """Yosys's commands before it counts, for each run."""
-    read = " ".join(str(p) for p in files(module) if p.suffix == ".sv")
+def commands(module, source=None):
+    """Yosys's commands before it counts, for each run. `source` replaces the module's own file."""
+    paths = [p for p in files(module) if p.suffix == ".sv"]
+    read = " ".join(str(source if source and p.stem == module else p) for p in paths)
     keep = "".join(f" setattr -mod -set keep_hierarchy 1 *{m}*;" for m in MODULES[module][1])
     boxes = "".join(f" blackbox {m} *\\{m} *\\{m}\\*;" for m in PARTS.get(module, []))
     head = f"read_verilog -sv -defer -Irtl {read}; hierarchy -check -top {module};{keep}{boxes} "
@@ -143,8 +147,34 @@ def measure(yosys, module, run, script):
     return out, parts
 
 
+def scaled(yosys, module):
+    """The counts of each run, from two smaller values of a parameter."""
+    name, full, *values = SCALED[module]
+    text = files(module)[0].read_text()
+    found = []
+    for value in values:
+        source, changed = re.subn(rf"(parameter int {name} *= ){full}\b", rf"\g<1>{value}", text)
+        if changed != 1:
+            sys.exit(f"{module}: expected one parameter {name} of {full}, got {changed}")
+        with tempfile.NamedTemporaryFile("w", suffix=".sv") as file:
+            file.write(source)
+            file.flush()
+            found.append({r: measure(yosys, module, r, script)[0] for r, script in commands(module, file.name).items()})
+    low, high = found
+    share = (full - values[0]) / (values[1] - values[0])
+
+    def line(key, a, b):
+        return max(a, b) if key == "depth" else round(a + share * (b - a))
+
+    return {run: {key: line(key, low[run][key], high[run][key]) for key in low[run]} for run in low}
+
+
 def synthesise(yosys, module):
     out = {"sources": digest(module)}
+    if module in SCALED:
+        for own in scaled(yosys, module).values():
+            out |= own
+        return out
     for run, script in commands(module).items():
         own, parts = measure(yosys, module, run, script)
         for part in PARTS.get(module, []):
@@ -239,6 +269,7 @@ def main():
             },
             "kept": {m: kept for m, (_, kept, *_) in MODULES.items() if kept},
             "parts": PARTS,
+            "scaled": {m: {"parameter": name, "values": values} for m, (name, _, *values) in SCALED.items()},
             "cycles": cycles(),
             "modules": {m: modules[m] for m in MODULES if m in modules},
         }
