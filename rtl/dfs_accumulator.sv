@@ -3,6 +3,8 @@
 //
 // Each level has a queue of DEPTH nodes. In each cycle the policy picks a level with two nodes, which enter the
 // multiplier. A node of the stream can be used in the cycle of its arrival, and a product in the cycle after it leaves.
+// The queue of the stream has a memory of its own, and the others share one. Each has a bank for left nodes and one for
+// right nodes, with a port to write and one to read.
 //
 // Cycle c, counted from the end of the reset, belongs to level ctz(c - PHASE), as the ruler of the MTU paper's Table 2
 // says. The policies are those of `Policy` in crates/lab/src/accumulator.rs.
@@ -31,8 +33,10 @@ module dfs_accumulator #(
 );
   localparam logic [2:0] RULER = 0, RULER_STEAL = 1, STREAM_FIRST = 2, DEEPEST = 3, SHALLOWEST = 4;  // 5: in order
   localparam int AW = $clog2(DEPTH);
+  localparam int LW = $clog2(LEVELS);
 
-  logic [63:0]       queue [LEVELS][DEPTH];
+  logic [63:0]       stream_lefts [DEPTH/2], stream_rights [DEPTH/2];
+  logic [63:0]       lefts [1 << (LW+AW-1)], rights [1 << (LW+AW-1)];
   logic [AW-1:0]     head  [LEVELS];
   logic [AW-1:0]     tail  [LEVELS];
   logic [AW:0]       count [LEVELS];
@@ -69,9 +73,12 @@ module dfs_accumulator #(
   end
 
   // The pair. The right node of the stream's level may arrive in this cycle.
-  logic [63:0] left, right;
-  assign left  = queue[pick][head[pick]];
-  assign right = (pick == 0 && count[0] == 1) ? in_data : queue[pick][head[pick] + AW'(1)];
+  logic [63:0]      left, right;
+  logic [LW+AW-2:0] from, to;
+  assign from  = {LW'(pick), head[pick][AW-1:1]};
+  assign to    = {LW'(out_level), tail[LW'(out_level)][AW-1:1]};
+  assign left  = pick == 0 ? stream_lefts[head[0][AW-1:1]] : lefts[from];
+  assign right = pick != 0 ? rights[from] : count[0] == 1 ? in_data : stream_rights[head[0][AW-1:1]];
   assign issue_valid = pick_valid;
   assign issue_level = pick;
   assign issue_index = next[pick];
@@ -107,11 +114,12 @@ module dfs_accumulator #(
       level_at[i] <= level_at[i-1];
       index_at[i] <= index_at[i-1];
     end
+    if (push[0] && !tail[0][0]) stream_lefts[tail[0][AW-1:1]] <= in_data;
+    if (push[0] && tail[0][0]) stream_rights[tail[0][AW-1:1]] <= in_data;
+    if (|push[LEVELS-1:1] && !tail[LW'(out_level)][0]) lefts[to] <= out_data;
+    if (|push[LEVELS-1:1] && tail[LW'(out_level)][0]) rights[to] <= out_data;
     for (int l = 0; l < LEVELS; l++) begin
-      if (push[l]) begin
-        queue[l][tail[l]] <= l == 0 ? in_data : out_data;
-        tail[l] <= tail[l] + 1;
-      end
+      if (push[l]) tail[l] <= tail[l] + 1;
       if (pop[l]) begin
         head[l] <= head[l] + 2;
         next[l] <= next[l] + 2;

@@ -3,6 +3,8 @@
 //
 // Each level has a queue of DEPTH nodes. In each cycle the policy picks a level that has a node, if the queue below has
 // room for two more. The children can be used in the cycle after they leave; those of level 0 go to the output queue.
+// The levels share a memory with a bank for left children and one for right children; the output queue has one of the
+// same form. A bank has a port to write and one to read.
 //
 // Cycle c, counted from the end of the reset, belongs to level ctz(c + 2^top), as the ruler of the MTU paper's Table 3
 // says. The policies are those of `Policy` in crates/lab/src/accumulator.rs, and the room is that of `Expander` in
@@ -42,10 +44,11 @@ module dfs_expander #(
 );
   localparam logic [2:0] RULER = 0, RULER_STEAL = 1, STREAM_FIRST = 2, DEEPEST = 3, SHALLOWEST = 4;  // 5: in order
   localparam int AW = $clog2(DEPTH);
+  localparam int LW = $clog2(LEVELS);
   // Room in a queue in addition to the nodes that its rate and the pipeline need.
   localparam int ROOM = 4;
 
-  logic [63:0]       queue [LEVELS][DEPTH];
+  logic [63:0]       lefts [1 << (LW+AW-1)], rights [1 << (LW+AW-1)];
   logic [AW-1:0]     head  [LEVELS];
   logic [AW-1:0]     tail  [LEVELS];
   // Waiting nodes; and waiting nodes plus those that the pipeline will bring.
@@ -57,12 +60,12 @@ module dfs_expander #(
   logic [4:0]        in_order;
 
   // The output queue.
-  logic [63:0]   out_queue [DEPTH];
+  logic [63:0]   out_lefts [DEPTH/2], out_rights [DEPTH/2];
   logic [AW-1:0] out_head, out_tail;
   logic [AW:0]   out_count, out_held;
   logic          taken;
   assign node_valid = out_count != 0;
-  assign node_data  = out_queue[out_head];
+  assign node_data  = out_head[0] ? out_rights[out_head[AW-1:1]] : out_lefts[out_head[AW-1:1]];
   assign taken      = take && node_valid;
 
   // The policy's choice.
@@ -98,8 +101,15 @@ module dfs_expander #(
   assign issue_level = pick;
   assign issue_index = next[pick];
 
+  // The node that enters, and the place of the children that leave. At the reset the root takes the first two places of
+  // the highest level.
+  logic [LW+AW-2:0] from, to;
+  logic [LW-1:0]    below;
+  assign from  = {LW'(pick), head[pick][AW-1:1]};
+  assign below = LW'(out_level - 1);
+  assign to    = rst ? {LW'(top), (AW-1)'(0)} : {below, tail[below][AW-1:1]};
   mle_node #(.STAGES(STAGES)) pe (
-    .clk, .v(queue[pick][head[pick]]), .r(coordinate[pick]), .left(out_left), .right(out_right)
+    .clk, .v(head[pick][0] ? rights[from] : lefts[from]), .r(coordinate[pick]), .left(out_left), .right(out_right)
   );
 
   // The levels and numbers of the nodes in the pipeline.
@@ -143,12 +153,12 @@ module dfs_expander #(
       index_at[i] <= index_at[i-1];
     end
     if (pick_valid) in_order <= pick == 0 ? up : pick - 1;
+    if (rst || |push) begin
+      lefts[to]  <= rst ? root : out_left;
+      rights[to] <= rst ? root : out_right;
+    end
     for (int l = 0; l < LEVELS; l++) begin
-      if (push[l]) begin
-        queue[l][tail[l]] <= out_left;
-        queue[l][tail[l] + AW'(1)] <= out_right;
-        tail[l] <= tail[l] + 2;
-      end
+      if (push[l]) tail[l] <= tail[l] + 2;
       if (pop[l]) begin
         head[l] <= head[l] + 1;
         next[l] <= next[l] + 1;
@@ -158,8 +168,8 @@ module dfs_expander #(
       if (held[l] > (AW+1)'(DEPTH)) overflow <= 1;
     end
     if (out_push) begin
-      out_queue[out_tail] <= out_left;
-      out_queue[out_tail + AW'(1)] <= out_right;
+      out_lefts[out_tail[AW-1:1]]  <= out_left;
+      out_rights[out_tail[AW-1:1]] <= out_right;
       out_tail <= out_tail + 2;
     end
     if (taken) out_head <= out_head + 1;
@@ -179,8 +189,6 @@ module dfs_expander #(
         held[l] <= 0;
         next[l] <= 0;
       end
-      queue[top][0] <= root;
-      queue[top][1] <= root;
       tail[top] <= AW'(1) + AW'(two);
       count[top] <= (AW+1)'(1) + (AW+1)'(two);
       held[top] <= (AW+1)'(1) + (AW+1)'(two);

@@ -30,10 +30,17 @@ pub use params::{Aggregation, Hazards, Params};
 
 use crate::LabError;
 use crate::engine::trace::Trace;
+use crate::synth::stages;
 
 /// The scalars of [`run`]: 2^`log_points` fixed pseudorandom scalars of `scalar_bits` bits.
 pub fn scalars(params: &Params) -> Vec<Scalar> {
     (0..1 << params.log_points).map(|i| digits::random(i, params.scalar_bits)).collect()
+}
+
+/// Cycles of a point in the adder of `rtl/`, for [`Params::padd_latency`]: one to read its bucket, and the stages of
+/// `padd_377`.
+pub fn padd_cycles() -> u64 {
+    1 + stages("padd_377")
 }
 
 /// Runs the machine on these scalars, timing only.

@@ -54,7 +54,7 @@ pub struct Params {
     pub chiplets: u32,
     /// Whether each PE computes a product of its own: Gypsophila's use of 16 PEs.
     pub independent: bool,
-    /// Stages of the point adder. 82 fits the paper's Table III.
+    /// Stages of the point adder. 82 fits the paper's Table III; [`super::padd_cycles`] are those of `rtl/`.
     pub padd_latency: u64,
     /// Whether one operand of the adder is a point with Z = 1, which needs seven multipliers instead of nine. A sum of
     /// two sums then passes the adder twice.

@@ -9,6 +9,7 @@ mod keccak;
 mod mont;
 mod msm;
 mod mtu;
+mod padd;
 mod poseidon;
 
 use std::io::Write as _;

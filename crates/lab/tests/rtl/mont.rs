@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{IN, Module, OUT, cases, cycles, halves, simulator};
 
 /// A uniformly random element below p.
-fn random<const N: usize, F: PrimeElement<Words = [u64; N]>>(rng: &mut ChaCha8Rng) -> F {
+pub(super) fn random<const N: usize, F: PrimeElement<Words = [u64; N]>>(rng: &mut ChaCha8Rng) -> F {
     let top = u64::MAX >> F::MODULUS[N - 1].leading_zeros();
     loop {
         let mut words: [u64; N] = std::array::from_fn(|_| rng.r#gen());

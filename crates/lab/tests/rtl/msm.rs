@@ -42,7 +42,7 @@ fn unit(runtime: &VerilatorRuntime) -> Module<'_> {
 }
 
 /// The model's events of the first pass: the cycles in which points enter, and the cycles of additions with their buckets.
-fn events(params: &Params) -> (Vec<u64>, Vec<(u64, u64)>) {
+pub(super) fn events(params: &Params) -> (Vec<u64>, Vec<(u64, u64)>) {
     let (_, trace) = msm::trace(params, usize::MAX).expect("a machine");
     let of = |track| trace.events().iter().filter(move |e| e.track == track);
     let points = of(0).take(1 << params.log_points).map(|e| e.start).collect();
