@@ -1,6 +1,15 @@
-//! Which demands of the circuit of pieces alone refuse some witness: a circuit without one of these lines accepts it.
-//! Whether the witness says something untrue is not compared. The list of all demands is a snapshot, and
-//! `docs/security.md` has its counts.
+//! Which demands of the circuit of pieces alone refuse some witness: a circuit without one of these lines accepts it. The
+//! list of all demands is a snapshot, and `docs/security.md` has its counts.
+//!
+//! A *lie* is a witness with faults. The strongest lies state something else than the data say: another list of edges
+//! for a piece, another content for the slot of a node. A lie that keeps the statement shows only that the line is not
+//! redundant. [`argued`] has the lines that other lines make redundant.
+
+mod argued;
+mod entries;
+mod nodes;
+mod pieces;
+mod state;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -8,66 +17,81 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
 use evergrove_ethereum::{Keys, Trie};
-use evergrove_multilinear::circuit::{Asked, Builder, Circuit, Demand, Fault, Witness as Columns};
+use evergrove_multilinear::circuit::{Builder, Circuit, Demand, Fault, Witness as Columns};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
-use evergrove_primitives::hash::keccak::{RATE_BYTES, keccak_256};
-use evergrove_verifier::ethereum::{Account, Address, Claim, EMPTY_ROOT, Hash, Roots, Tag, Word, rlp};
+use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::{Account, Address, Hash, Word, rlp};
 use evergrove_verifier::tables::{SET, TUPLE, Table, Tables, bits, query, tuple};
-use rayon::prelude::*;
 
 use super::gadgets::{ONE, ZERO};
-use super::node::tests::{BLOCKS, Content, Slot, branch_of, content, data, hash, leaf, prefixed};
 use super::*;
 
 /// What a prover chooses, by rows.
 type Choices = HashMap<u32, Goldilocks>;
 
+/// A demand that alone refuses a lie, and whether the lie states something else than the data.
+type Found = (Demand, bool);
+
 /// A circuit with columns without faults.
 struct Subject {
     circuit: Circuit<Quadratic>,
     sound: Columns,
+    /// The free data of the columns without faults. A piece's begin with its statement.
+    free: Vec<Goldilocks>,
 }
 
+/// A word that was expected, and the word that is there instead.
+struct Repair {
+    old: [Goldilocks; WORD],
+    new: [Goldilocks; WORD],
+    /// True for a word that was looked up, false for one that was taken from a set.
+    looked_up: bool,
+}
+
+/// Elements of a piece's statement: the digests of two lists.
+const STATEMENT: usize = 2 * WORD;
+
 impl Subject {
-    fn new(circuit: Circuit<Quadratic>, free: &[Goldilocks]) -> Self {
-        let sound = circuit.witness(free).unwrap();
+    fn new(circuit: Circuit<Quadratic>, free: Vec<Goldilocks>) -> Self {
+        let sound = circuit.witness(&free).unwrap();
         let faults = sound.faults(&circuit);
         assert_eq!(faults.len(), 0, "{:?}", &faults[..faults.len().min(8)]);
-        Self { circuit, sound }
+        Self { circuit, sound, free }
     }
-    /// The demands that alone refuse this free data with these choices.
-    fn lie(&self, free: &[Goldilocks], chosen: &Choices) -> Vec<Demand> {
-        self.circuit.witness_with(free, chosen).unwrap().refused_only_by(&self.circuit, &self.sound)
-    }
-    /// The same, where the prover also makes everything else follow: words that were given to a set and hashes that were
-    /// looked up are changed wherever they are in the free data.
-    fn follows(&self, free: &[Goldilocks], chosen: &Choices) -> Vec<Demand> {
+    /// The demands that alone refuse this free data with these choices, where the prover also makes everything else
+    /// follow: words that were given to a set and hashes that were looked up are changed wherever they are in the free
+    /// data. The places of the lie stay as they are, and what it looks up is not changed elsewhere.
+    fn follows(&self, free: &[Goldilocks], chosen: &Choices, lies: &BTreeSet<usize>) -> Vec<Found> {
         let mut free = free.to_vec();
         for _ in 0..6 {
             let columns = self.circuit.witness_with(&free, chosen).unwrap();
-            let alone = columns.refused_only_by(&self.circuit, &self.sound);
             let faults = columns.faults_beside(&self.circuit, &self.sound);
-            if !alone.is_empty() || faults.is_empty() || faults.len() > 60 {
-                return alone;
+            if faults.is_empty() || faults.len() > 60 {
+                break;
             }
-            let mut changed = false;
-            for (old, new) in self.repairs(&columns, &faults) {
-                for at in 0..free.len() - old.len() {
-                    if free[at..at + old.len()] == old {
-                        free[at..at + old.len()].copy_from_slice(&new);
-                        changed = true;
-                    }
+            let alone = columns.refused_only_by(&self.circuit, &self.sound);
+            if !alone.is_empty() {
+                let other = free[..STATEMENT] != self.free[..STATEMENT];
+                return alone.into_iter().map(|demand| (demand, other)).collect();
+            }
+            let before = free.clone();
+            for Repair { old, new, looked_up } in self.repairs(&columns, &faults) {
+                let places = before.windows(WORD).enumerate().filter(|(_, own)| **own == old).map(|(at, _)| at);
+                let (of_lie, others): (Vec<_>, Vec<_>) =
+                    places.partition(|&at| lies.range(at..at + WORD).next().is_some());
+                if !looked_up || of_lie.is_empty() {
+                    others.into_iter().for_each(|at| free[at..at + WORD].copy_from_slice(&new));
                 }
             }
-            if !changed {
+            if free == before {
                 break;
             }
         }
         Vec::new()
     }
     /// Words that were expected and the words that are there instead.
-    fn repairs(&self, columns: &Columns, faults: &[Fault]) -> Vec<([Goldilocks; WORD], [Goldilocks; WORD])> {
+    fn repairs(&self, columns: &Columns, faults: &[Fault]) -> Vec<Repair> {
         let word = |tuple: &[Goldilocks; TUPLE]| -> [Goldilocks; WORD] { tuple[3..].try_into().unwrap() };
         let tuples = faults.iter().filter_map(|fault| match fault {
             Fault::Tuple { tuple, count } if tuple[4] != ZERO => Some((tuple, *count)),
@@ -77,7 +101,7 @@ impl Subject {
         let mut all = Vec::new();
         for (taken, _) in tuples.iter().filter(|(tuple, count)| tuple[0] == SET && *count == -ONE) {
             let given = tuples.iter().find(|(tuple, count)| tuple[..3] == taken[..3] && *count == ONE);
-            all.extend(given.map(|(given, _)| (word(taken), word(given))));
+            all.extend(given.map(|(given, _)| Repair { old: word(taken), new: word(given), looked_up: false }));
         }
         for row in 0..self.circuit.rows(Table::Tuple) {
             let fixed = self.circuit.fixed(Table::Tuple, row);
@@ -87,7 +111,8 @@ impl Subject {
             let own = columns.row(self.circuit.tables(), Table::Tuple, row);
             for (tuple, _) in &tuples {
                 if tuple[0] == fixed[tuple::SPACE] && tuple[1..3] == own[..2] {
-                    all.push((word(tuple), own[2..2 + WORD].try_into().unwrap()));
+                    let new = own[2..2 + WORD].try_into().unwrap();
+                    all.push(Repair { old: word(tuple), new, looked_up: true });
                 }
             }
         }
@@ -96,16 +121,100 @@ impl Subject {
     /// The choices of an honest prover.
     fn honest(&self, free: &[Goldilocks]) -> Vec<(u32, Goldilocks)> {
         let columns = self.circuit.witness(free).unwrap();
-        let choice = |row: u32| (row, columns.row(self.circuit.tables(), Table::Tuple, row as usize)[tuple::COUNT]);
-        self.circuit.choices().map(choice).collect()
+        self.circuit.choices().map(|row| (row, self.count(&columns, row))).collect()
     }
-    /// The rows of the demands of lines with this text.
+    /// The count of a row of tuples: what the prover chooses there.
+    fn count(&self, columns: &Columns, row: u32) -> Goldilocks {
+        columns.row(self.circuit.tables(), Table::Tuple, row as usize)[tuple::COUNT]
+    }
+    /// The place in the free data of what the prover chooses in a row of tuples.
+    fn place(&self, row: u32) -> usize {
+        let numbers: Vec<Goldilocks> = (0..self.free.len() as u64).map(Goldilocks::new).collect();
+        self.count(&self.circuit.witness(&numbers).unwrap(), row).as_u64() as usize
+    }
+    /// The rows of the demands of lines with this text behind the name of their file.
     fn rows(&self, text: &str) -> Vec<u32> {
-        let rows = self.circuit.demands().iter().filter(|(.., demand)| source(demand).contains(text));
+        let rows = self.circuit.demands().iter().filter(|(.., demand)| named(demand).contains(text));
         let rows: Vec<u32> = rows.map(|(_, row, _)| *row).collect();
         assert!(!rows.is_empty(), "{text}");
         rows
     }
+    /// The first of these rows.
+    fn row(&self, text: &str) -> u32 {
+        self.rows(text)[0]
+    }
+}
+
+/// One lie about a piece.
+struct Lie<'a> {
+    subject: &'a Subject,
+    free: Vec<Goldilocks>,
+    chosen: Choices,
+    /// Places of the free data that do not follow.
+    places: BTreeSet<usize>,
+}
+
+impl<'a> Lie<'a> {
+    fn new(subject: &'a Subject) -> Self {
+        Self { subject, free: subject.free.clone(), chosen: Choices::new(), places: BTreeSet::new() }
+    }
+    /// Chooses an element in a row of tuples.
+    fn choose(mut self, row: u32, x: Goldilocks) -> Self {
+        self.chosen.insert(row, x);
+        self
+    }
+    /// Chooses small numbers in a row and the rows behind it.
+    fn choose_all(self, row: u32, numbers: &[i64]) -> Self {
+        numbers.iter().zip(row..).fold(self, |lie, (&x, row)| lie.choose(row, integer(x)))
+    }
+    /// Changes elements of the free data, which stay as they are changed.
+    fn set(mut self, at: usize, elements: &[Goldilocks]) -> Self {
+        self.free[at..at + elements.len()].copy_from_slice(elements);
+        self.places.extend(at..at + elements.len());
+        self
+    }
+    /// Replaces elements wherever they are behind the stream.
+    fn replace(mut self, old: &[Goldilocks], new: &[Goldilocks]) -> Self {
+        let all: Vec<usize> = self.find(old);
+        assert!(!all.is_empty(), "{old:?}");
+        for at in all {
+            self.free[at..at + new.len()].copy_from_slice(new);
+        }
+        self
+    }
+    /// The places of elements behind the stream.
+    fn find(&self, elements: &[Goldilocks]) -> Vec<usize> {
+        let windows = self.free.windows(elements.len()).enumerate();
+        let begin = self.subject.circuit.rows(Table::Bytes).min(1) * STREAM;
+        windows.filter(|(at, own)| *at > begin && *own == elements).map(|(at, _)| at).collect()
+    }
+    /// Changes bytes of the stream.
+    fn bytes(mut self, at: usize, bytes: &[u8]) -> Self {
+        for (at, &byte) in (at..).zip(bytes) {
+            let (element, shift) = (&mut self.free[STREAM + at / 4], 8 * (at % 4));
+            *element = Goldilocks::new(element.as_u64() & !(0xff << shift) | u64::from(byte) << shift);
+        }
+        self
+    }
+    /// Demands that the line with this text alone refuses the lie.
+    fn refused_by(self, report: &mut Report, text: &str) {
+        let Self { subject, free, chosen, places } = self;
+        let found = subject.follows(&free, &chosen, &places);
+        if !found.iter().any(|(demand, _)| named(demand).contains(text)) {
+            let columns = subject.circuit.witness_with(&free, &chosen).unwrap();
+            let faults = columns.faults_beside(&subject.circuit, &subject.sound);
+            let found: Vec<String> = found.iter().map(|(demand, _)| named(demand)).collect();
+            report.failed.push(format!("{text}: {found:?}, {:?}", &faults[..faults.len().min(8)]));
+        }
+        report.add(found);
+    }
+}
+
+/// The place of the stream in the free data of a piece.
+const STREAM: usize = 4 * WORD;
+
+fn integer(x: i64) -> Goldilocks {
+    if x < 0 { -Goldilocks::new(x.unsigned_abs()) } else { Goldilocks::new(x as u64) }
 }
 
 /// The line of a demand.
@@ -117,6 +226,12 @@ fn source(demand: &Demand) -> String {
         fs::read_to_string(path).unwrap().lines().map(|line| line.trim().to_string()).collect()
     });
     lines[demand.line.line() as usize - 1].clone()
+}
+
+/// The line of a demand behind the name of its file and what it asks for.
+fn named(demand: &Demand) -> String {
+    let name = Path::new(demand.line.file()).file_name().unwrap().to_string_lossy();
+    format!("{name}: {:?}: {}", demand.asked, source(demand))
 }
 
 fn tables() -> Tables<Quadratic> {
@@ -174,12 +289,16 @@ fn state(slots: &[u8]) -> (Hash, HashMap<Hash, Vec<u8>>) {
 /// How it is known that a demand is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
-    /// Some lie is refused by it alone.
+    /// It alone refuses some lie that states something else than the data.
     Needed,
-    /// A bit that is also the count of a row of tuples, which demands the same.
+    /// That something is a bit which is also the count of a row of tuples: the row demands the same.
     Count,
     /// One side of a set: honest witnesses are refused without it.
     Side,
+    /// Without it nothing else can be stated: see [`argued`].
+    Argued,
+    /// It alone refuses some lie, which states what the data say.
+    Alone,
     /// No lie is known that it alone refuses.
     Open,
 }
@@ -188,11 +307,14 @@ enum Standing {
 #[derive(Default)]
 struct Report {
     all: BTreeSet<Demand>,
-    needed: BTreeSet<Demand>,
-    /// Bits that are no counts, in some circuit.
-    bits: BTreeSet<Demand>,
+    /// Demands that alone refuse a lie; true if one of the lies states something else than the data.
+    found: BTreeMap<Demand, bool>,
+    /// Demands that in some circuit no row demands by a count.
+    uncounted: BTreeSet<Demand>,
     /// Without these demands honest witnesses are refused.
     sets: BTreeSet<Demand>,
+    /// Lies that the line for which they were made does not alone refuse.
+    failed: Vec<String>,
 }
 
 impl Report {
@@ -200,18 +322,27 @@ impl Report {
         // Lines of tests that compare what a slot offers are not part of a circuit.
         let own = subject.circuit.demands().iter().filter(|(.., demand)| !demand.line.file().ends_with("tests.rs"));
         let all: BTreeSet<Demand> = own.map(|(.., demand)| *demand).collect();
-        let counts = subject.circuit.bits_of_counts();
-        self.bits.extend(all.iter().filter(|demand| demand.asked == Asked::Bit && !counts.contains(demand)));
+        self.uncounted.extend(&all - &subject.circuit.bits_of_counts());
         self.sets.extend(subject.sound.sets_without(&subject.circuit));
         self.all.extend(all);
     }
+    fn add(&mut self, found: impl IntoIterator<Item = Found>) {
+        for (demand, other) in found {
+            *self.found.entry(demand).or_default() |= other;
+        }
+    }
     fn standing(&self, demand: &Demand) -> Standing {
-        if self.needed.contains(demand) {
+        let found = self.found.get(demand);
+        if found == Some(&true) {
             Standing::Needed
-        } else if demand.asked == Asked::Bit && !self.bits.contains(demand) {
+        } else if !self.uncounted.contains(demand) {
             Standing::Count
         } else if self.sets.contains(demand) {
             Standing::Side
+        } else if argued::LINES.iter().any(|(line, _)| *line == named(demand)) {
+            Standing::Argued
+        } else if found.is_some() {
+            Standing::Alone
         } else {
             Standing::Open
         }
@@ -223,7 +354,8 @@ impl Report {
             let line = format!("{}: {:?}: {}", demand.line.file(), demand.asked, source(demand));
             *lines.entry((self.standing(demand), line)).or_default() += 1;
         }
-        let all = [Standing::Needed, Standing::Count, Standing::Side, Standing::Open];
+        let all =
+            [Standing::Needed, Standing::Count, Standing::Side, Standing::Argued, Standing::Alone, Standing::Open];
         let count = |standing: Standing| self.all.iter().filter(|demand| self.standing(demand) == standing).count();
         let mut text: String = all.iter().map(|&standing| format!("{standing:?}: {}\n", count(standing))).collect();
         for ((standing, line), count) in lines {
@@ -236,223 +368,36 @@ impl Report {
     }
 }
 
-/// Blocks whose list is a node or resembles one: true nodes of every form, and these with changed bytes.
-fn streams(branch: bool) -> Vec<(Vec<u8>, bool)> {
-    let string = |bytes: &[u8]| {
-        let mut item = Vec::new();
-        rlp::write_string(&mut item, bytes);
-        item
-    };
-    let extension = |nibbles: &[u8]| rlp::list(&[string(&prefixed(nibbles, 0)), hash(3)].concat());
-    let nodes = if branch {
-        vec![
-            branch_of(|i| if i % 7 == 0 { hash(i) } else { vec![0x80] }),
-            branch_of(|i| match i {
-                2 => hash(i),
-                9 => leaf(&[1; 9], b"w"),
-                _ => vec![0x80],
-            }),
-            branch_of(|i| if i < 14 { hash(i) } else { vec![0x80] }),
-        ]
-    } else {
-        vec![
-            leaf(&[3, 5, 1], b"v"),
-            leaf(&[3], b"v"),
-            leaf(&[3, 5, 1, 1, 7], &[0x81, 5]),
-            leaf(&[9; 30], &[0xc0; 60]),
-            leaf(&[4; 40], &[1; 300]),
-            leaf(&[4; 64], &[1; 55]),
-            leaf(&[4; 64], &[7; 99]),
-            leaf(&[4; 64], &[7; 98]),
-            extension(&[6; 6]),
-            extension(&[5]),
-        ]
-    };
-    nodes
-        .into_iter()
-        .map(|node| {
-            let is_leaf = matches!(content(&witness::padded(&node)), Some(Content::Path(_, _, None)));
-            (node, is_leaf)
-        })
-        .collect()
-}
-
 /// Other values of an element.
 fn others(x: Goldilocks) -> BTreeSet<Goldilocks> {
     [x + ONE, ONE - x, Goldilocks::new(2)].into_iter().filter(|other| *other != x).collect()
 }
 
-const BYTES: [u8; 9] = [0, 0x35, 0x7f, 0x80, 0x81, 0xa0, 0xb8, 0xc1, 0xf8];
-
-/// Nodes that differ in a byte from true ones, and choices that honest provers do not make.
-fn of_slots(report: &mut Report, branch: bool) {
-    let Slot { circuit, sound, .. } = Slot::new(branch);
-    let subject = Subject { circuit, sound };
-    report.of(&subject);
-    for (i, (node, is_leaf)) in streams(branch).into_iter().enumerate() {
-        let stream = witness::padded(&node);
-        let free = data(branch, &stream, is_leaf, None);
-        let own = subject.honest(&free);
-        let last = stream.len() - 1;
-        let places = (0..stream.len()).filter(|&at| at < 5 || at % 33 < 2 || at.abs_diff(node.len()) < 2 || at == last);
-        let lies = places.flat_map(|at| BYTES.map(|byte| (at, byte))).filter(|&(at, byte)| stream[at] != byte);
-        let found = lies.collect::<Vec<_>>().into_par_iter().flat_map_iter(|(at, byte)| {
-            let mut stream = stream.clone();
-            stream[at] = byte;
-            let free = data(branch, &stream, is_leaf, None);
-            let mut all = subject.lie(&free, &Choices::new());
-            all.extend(subject.lie(&free, &own.iter().copied().collect()));
-            all
-        });
-        report.needed.extend(found.collect::<BTreeSet<_>>());
-        if i % 8 > 0 {
-            continue;
-        }
-        let begin = ((BLOCKS * RATE_BYTES).next_multiple_of(16) + 16) / 4;
-        let elements = (begin..free.len()).flat_map(|i| others(free[i]).into_iter().map(move |x| (i, x)));
-        let found = elements.collect::<Vec<_>>().into_par_iter().flat_map_iter(|(i, x)| {
-            let mut free = free.clone();
-            free[i] = x;
-            subject.lie(&free, &Choices::new())
-        });
-        report.needed.extend(found.collect::<BTreeSet<_>>());
-        // One choice, or two neighbours.
-        let found = own.par_windows(2).flat_map_iter(|pair| {
-            let [(row, x), (next, y)] = [pair[0], pair[1]];
-            let mut all = Vec::new();
-            for x in others(x) {
-                all.extend(subject.lie(&free, &Choices::from([(row, x)])));
-                for y in others(y) {
-                    all.extend(subject.lie(&free, &Choices::from([(row, x), (next, y)])));
-                }
-            }
-            all
-        });
-        report.needed.extend(found.collect::<BTreeSet<_>>());
-    }
-    of_padding(report, &subject, branch);
-}
-
-/// Bytes behind a node that are not its padding.
-fn of_padding(report: &mut Report, subject: &Subject, branch: bool) {
-    let (node, is_leaf) = streams(branch).remove(0);
-    let with = |padding: &[(usize, u8)], chosen: &[(&str, Goldilocks)]| {
-        let mut stream = witness::padded(&node);
-        let last = stream.len() - 1;
-        assert!(node.len() + 10 < last, "a padding");
-        padding.iter().for_each(|&(at, byte)| stream[if at == 0 { last } else { node.len() + at - 1 }] = byte);
-        let rows = chosen.iter().flat_map(|&(text, x)| subject.rows(text).into_iter().map(move |row| (row, x)));
-        subject.lie(&data(branch, &stream, is_leaf, None), &rows.collect())
-    };
-    let (alone, flags) = ("let alone = self.b.bit_of(&[rest]", "let there = self.b.bit_of(&[count], unary(i));");
-    // The first byte of the padding taken for the last one, with other bytes between the two.
-    let found = with(&[(1, 0x81), (2, 7), (9, 7), (0, 0x81)], &[(alone, ONE)]);
-    assert!(found.iter().any(|demand| source(demand) == "self.vanishes(alone, rest);"), "{found:?}");
-    report.needed.extend(found);
-    // No byte between the first and the last one is read.
-    let found = with(&[(2, 7), (9, 7)], &[(flags, ZERO)]);
-    assert!(found.iter().any(|demand| source(demand) == "self.same(bit, found, count);"), "{found:?}");
-    report.needed.extend(found);
-}
-
-/// Lies about a piece: an element of the free data, a byte of a node, or a choice, and what follows from it.
-fn of_piece(report: &mut Report, witness: &super::Witness, more: Size, every: usize) {
-    let own = witness.size();
-    let size = Size {
-        blocks: own.blocks + more.blocks,
-        branches: own.branches + more.branches,
-        paths: own.paths + more.paths,
-        accounts: own.accounts + more.accounts,
-        slots: own.slots + more.slots,
-        roots: own.roots + more.roots,
-        opens: own.opens + more.opens,
-        entries: own.entries + more.entries,
-        steps: own.steps + more.steps,
-        header: own.header,
-    };
-    let free = witness.data(size, [ONE; 4]).unwrap();
-    let subject = Subject::new(piece_of(size), &free);
-    report.of(&subject);
-    let stream = 16..16 + 4 * ((size.messages() * RATE_BYTES).div_ceil(16) + 1);
-    // Bits that continue messages are behind the stream: only bits are hashed.
-    let bits = stream.end..stream.end + size.messages() - 1;
-    let elements = (0..free.len()).filter(|i| !stream.contains(i) || i + 8 >= stream.end);
-    let elements = elements.flat_map(|i| others(free[i]).into_iter().map(move |x| (i, x)));
-    let elements = elements.filter(|(i, x)| !bits.contains(i) || x.as_u64() < 2).map(|lie| (Some(lie), None));
-    let bytes =
-        stream.clone().filter(|&i| free[i] != ZERO).flat_map(|i| (0..4).map(move |k| (i, k))).flat_map(|(i, k)| {
-            let half = free[i].as_u64();
-            BYTES.into_iter().map(move |byte| {
-                (Some((i, Goldilocks::new(half & !(0xff << (8 * k)) | u64::from(byte) << (8 * k)))), None)
-            })
-        });
-    let own = subject.honest(&free);
-    let choices =
-        own.iter().step_by(5).flat_map(|&(row, x)| others(x).into_iter().map(move |x| (None, Some((row, x)))));
-    let lies: Vec<_> = elements.chain(bytes.step_by(every)).chain(choices).collect();
-    let found = lies.into_par_iter().flat_map_iter(|(element, choice)| {
-        let mut free = free.to_vec();
-        element.into_iter().for_each(|(i, x)| free[i] = x);
-        subject.follows(&free, &choice.into_iter().collect())
-    });
-    report.needed.extend(found.collect::<BTreeSet<_>>());
-}
-
-fn of_state(report: &mut Report) {
-    let none = Size::NONE;
-    let (root, nodes) = state(&[0]);
-    let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
-    let of = |root: Hash, claims: &[Claim]| super::Witness::new(&Roots::of_state(root), &find, claims).unwrap();
-    let account = Account { nonce: 1, balance: word(9), storage_root: EMPTY_ROOT, code_hash: [1; 32] };
-    let present = Claim::Account { address: address(0), account };
-    of_piece(report, &of(root, std::slice::from_ref(&present)), none, 13);
-    of_piece(report, &of(root, &[Claim::AbsentAccount { address: address(7) }]), none, 97);
-    let zero = Claim::Slot { address: address(0), slot: word(3), value: [0; 32] };
-    of_piece(report, &of(root, &[zero]), none, 97);
-    let nothing = Claim::AbsentAccount { address: address(7) };
-    let empty = super::Witness::new(&Roots::of_state(EMPTY_ROOT), &|_| None, &[nothing]).unwrap();
-    of_piece(report, &empty, none, 97);
-
-    // A storage trie below an open edge.
-    let (root, nodes) = state(&[2, 1, 0]);
-    let find = |hash: &Hash| nodes.get(hash).map(Vec::as_slice);
-    let claims = [0, 1, 7].map(|slot| {
-        let value = if slot < 2 { value(slot) } else { [0; 32] };
-        Claim::Slot { address: address(0), slot: word(slot), value }
-    });
-    let whole = super::Witness::new(&Roots::of_state(root), &find, &claims).unwrap();
-    let size = Size { blocks: 8, branches: 2, paths: 3, accounts: 3, slots: 4, roots: 3, opens: 3, ..none };
-    let plan = Plan::new(&whole, &claims, size, Some(0)).unwrap();
-    for i in 0..plan.pieces.len() {
-        let witness = plan.witness(i, &find).unwrap();
-        of_piece(report, &witness, Size { roots: 1, opens: 1, accounts: 1, ..none }, 97);
-    }
-}
-
-fn of_entries(report: &mut Report) {
-    for (count, length, index, every) in [(1, 12, 0, 11), (1, 70, 0, 29), (3, 20, 200, 97)] {
-        let values: Vec<Vec<u8>> = (0..count).map(|i| vec![0x90 + i; length]).collect();
-        let mut trie = Trie::indexed(&values).unwrap();
-        let root = trie.root();
-        let proof = trie.proof(&rlp::integer(index)).unwrap();
-        let nodes: HashMap<Hash, Vec<u8>> = proof.into_iter().map(|node| (keccak_256(node), node.to_vec())).collect();
-        let claim = match values.get(index as usize) {
-            Some(value) => Claim::Entry { trie: Tag::Receipts, index, value: value.clone() },
-            None => Claim::AbsentEntry { trie: Tag::Receipts, index },
-        };
-        let roots = Roots::new(vec![(Tag::Receipts, root)]).unwrap();
-        let witness = super::Witness::new(&roots, &|hash| nodes.get(hash).map(Vec::as_slice), &[claim]).unwrap();
-        of_piece(report, &witness, Size::NONE, every);
-    }
+/// The lies that are made one by one, without a search.
+#[test]
+fn the_line_of_each_lie_alone_refuses_it() {
+    let mut report = Report::default();
+    nodes::each(&mut report, false);
+    nodes::each(&mut report, true);
+    state::each(&mut report);
+    entries::each(&mut report);
+    assert!(report.failed.is_empty(), "{:#?}", report.failed);
 }
 
 #[test]
 #[ignore = "slow: minutes of processor time, thousands of false witnesses"]
 fn demands_that_refuse_a_lie_alone() {
     let mut report = Report::default();
-    of_slots(&mut report, false);
-    of_slots(&mut report, true);
-    of_state(&mut report);
-    of_entries(&mut report);
+    nodes::all(&mut report, false);
+    nodes::all(&mut report, true);
+    state::each(&mut report);
+    pieces::of_state(&mut report);
+    entries::each(&mut report);
+    pieces::of_entries(&mut report);
     insta::assert_snapshot!("demands", report.text());
+    assert!(report.failed.is_empty(), "{:#?}", report.failed);
+    for (line, _) in argued::LINES {
+        let argued = report.all.iter().filter(|demand| report.standing(demand) == Standing::Argued);
+        assert_eq!(argued.filter(|demand| named(demand) == *line).count(), 1, "one argued demand: {line}");
+    }
 }
