@@ -384,13 +384,15 @@ fn the_program_of_readme_is_tested() {
 /// The counts of demands in docs/security.md are those of the list that a test of `evergrove-grove` keeps.
 #[test]
 fn demands_of_circuits_are_counted() {
-    let list = read(&root().join("crates/grove/src/mpt/snapshots/evergrove_grove__mpt__demands__demands.snap"));
+    let list = read(&root().join("crates/grove/src/mpt/demands/snapshots/evergrove_grove__mpt__demands__demands.snap"));
     let page = read(&root().join("docs/security.md"));
     for (standing, what) in [
-        ("Needed", "refuses some false witness alone"),
+        ("Needed", "alone refuses a lie that states something else"),
         ("Count", "a bit by which a row of tuples counts"),
         ("Side", "one side of a set"),
-        ("Open", "no witness is known that it alone refuses"),
+        ("Argued", "without it, nothing else can be stated"),
+        ("Alone", "alone refuses a lie, but only one that states what the data say"),
+        ("Open", "no lie is known that it alone refuses"),
     ] {
         let line = list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count");
         let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));

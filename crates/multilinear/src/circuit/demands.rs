@@ -15,7 +15,8 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_verifier::tables::{NODE, SET, TUPLE, Table, WIRE, WORD, operation, tuple};
 
-use super::{Circuit, Count, Fault, Tuple, Witness};
+use super::wires::Wire;
+use super::{Circuit, Count, Fault, Operation, Tuple, Witness};
 
 /// What a demand asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,21 +75,32 @@ impl<K: Extension> Circuit<K> {
         &self.demands
     }
     /// The demands of bits that another row demands too: a row that gives, takes or looks up a tuple as often as a bit
-    /// says demands that this be a bit.
+    /// says demands that this be a bit. These are the prover's bits and the elements given to [`Builder::boolean`].
+    ///
+    /// [`Builder::boolean`]: super::Builder::boolean
     pub fn bits_of_counts(&self) -> BTreeSet<Demand> {
-        let counts: HashSet<u32> = self
+        let counts: HashSet<Wire> = self
             .rows
             .tuples
             .iter()
             .filter_map(|row| match row.count {
-                Count::Wire(wire) if wire.table == Table::Tuple => Some(wire.row),
+                Count::Wire(wire) => Some(wire),
                 _ => None,
             })
             .collect();
-        let bits = self.demands.iter().filter(|(.., demand)| demand.asked == Asked::Bit);
         let (mut counted, mut alone) = (BTreeSet::new(), BTreeSet::new());
-        for (_, row, demand) in bits {
-            if counts.contains(row) { &mut counted } else { &mut alone }.insert(*demand);
+        for (table, row, demand) in &self.demands {
+            let bit = match demand.asked {
+                Asked::Bit => Some(Wire { table: *table, port: (tuple::PORTS - 2) as u8, row: *row }),
+                Asked::Equation => {
+                    let Operation { q, operands: [x, y, _], .. } = &self.rows.operations[*row as usize];
+                    let boolean = *q == [Goldilocks::ONE, -Goldilocks::ONE, Goldilocks::ZERO] && x == y;
+                    boolean.then_some(*x)
+                }
+                _ => None,
+            };
+            let by_count = bit.is_some_and(|bit| counts.contains(&bit));
+            if by_count { &mut counted } else { &mut alone }.insert(*demand);
         }
         &counted - &alone
     }

@@ -87,8 +87,8 @@ impl<K: Extension> Circuit<K> {
     pub fn witness(&self, free: &[Goldilocks]) -> Result<Witness, InputError> {
         self.witness_with(free, &HashMap::new())
     }
-    /// The same for a prover that makes its own choices in rows of tuples, instead of those of honest provers.
-    /// Everything that follows from them is filled accordingly. For attacks.
+    /// The same for a prover that makes its own choices in rows of tuples, instead of those of honest provers or of the
+    /// free data. Everything that follows from them is filled accordingly. For attacks.
     pub fn witness_with(&self, free: &[Goldilocks], chosen: &HashMap<u32, Goldilocks>) -> Result<Witness, InputError> {
         let columns = Table::ALL.map(|table| {
             let rows = self.layout.shape(table).map_or(0, |shape| shape.rows());
@@ -505,12 +505,14 @@ impl<K: Extension> Filling<'_, K> {
 
     /// A choice of the prover: from existing values, or from the free data.
     fn choose(&mut self, row: usize) -> Goldilocks {
-        let Some(Choice { of, hint }) = self.circuit.choices.get(&(row as u32)) else { return self.take::<1>()[0] };
-        if let Some(chosen) = self.chosen.get(&(row as u32)) {
-            return *chosen;
-        }
-        let values: Vec<Goldilocks> = of.iter().map(|wire| self.word(*wire)[0]).collect();
-        hint(&values)
+        let honest = match self.circuit.choices.get(&(row as u32)) {
+            None => self.take::<1>()[0],
+            Some(Choice { of, hint }) => {
+                let values: Vec<Goldilocks> = of.iter().map(|wire| self.word(*wire)[0]).collect();
+                hint(&values)
+            }
+        };
+        self.chosen.get(&(row as u32)).copied().unwrap_or(honest)
     }
 
     /// The state and the next one; the columns between them are filled for all rows together.
