@@ -6,20 +6,13 @@ use crate::LabError;
 use crate::cost::Costs;
 use crate::msm;
 use crate::poseidon::resources;
-use crate::synth::{self, Synthesis};
+use crate::synth::Synthesis;
 
 /// PEs of the MTU paper's Table 4.
 const PES: f64 = 32.0;
 /// Products of a point adder, and how many of them follow each other (add-2008-hwcd-3: T1 k, its product by T2, and the
 /// products of the sums).
 const PADD: (f64, f64) = (9.0, 3.0);
-
-/// Area of a module in mm2, by assumed gate equivalents and the area of one.
-fn area(costs: &Costs, module: synth::Costs, gate: &'static str) -> Result<f64, LabError> {
-    let equivalents = module.gates as f64 * costs.get("gate.equivalents")?
-        + module.registers as f64 * costs.get("register.equivalents")?;
-    Ok(equivalents * costs.get(gate)? / 1e6)
-}
 
 pub(super) fn hardware(costs: &Costs) -> Result<Section, LabError> {
     let mut out = Section::new(Item::Hardware, "The papers' parts beside the modules of rtl/");
@@ -56,16 +49,16 @@ pub(super) fn hardware(costs: &Costs) -> Result<Section, LabError> {
     let shrink = costs.get("scale.22to7.area")?;
     if let Some(core) = published.costs("keccak_f_24") {
         let printed = costs.get("mtu.sha3.area")? / PES;
-        let ours = area(costs, core, "gate.area.22")? / shrink;
+        let ours = costs.area(core, "gate.area.22")? / shrink;
         out.compare("SHA3 core of a PE at 7 nm: keccak_f_24", "mm2", Derived(printed), ours, Closeness::Close);
     }
     if let Some(core) = published.costs("mont_mul") {
         let printed = costs.get("mtu.modulus.area")? / PES;
-        let ours = area(costs, core, "gate.area.22")? / shrink;
+        let ours = costs.area(core, "gate.area.22")? / shrink;
         out.compare("modulus unit of a PE at 7 nm: mont_mul", "mm2", Derived(printed), ours, Closeness::Close);
     }
     if let Some(core) = published.costs("mont_mul_377") {
-        let ours = PADD.0 * area(costs, core, "gate.area.28")?;
+        let ours = PADD.0 * costs.area(core, "gate.area.28")?;
         out.compare(
             "point adder at 28 nm: nine of mont_mul_377",
             "mm2",
