@@ -34,11 +34,11 @@ impl Count {
 
     /// SumChecks side by side, each of the product of two tables of `len` elements of K, for some rounds.
     pub(crate) fn sum_rounds<K: Extension>(sums: usize, len: usize, rounds: usize) -> Self {
-        // The elements that go, and those that all rounds read.
-        let (bound, read) = ((len - (len >> rounds)) as u64, (2 * len - (2 * len >> rounds)) as u64);
-        let sums = sums as u64;
-        // Three products for each pair of places, and two to bind a variable of both tables.
-        Self { rounds: rounds as u64, ..Self::of::<K>(5 * sums * bound, sums * (2 * read + 2 * bound)) }
+        // The places of a table that go in all rounds.
+        let gone = sums as u64 * (len - (len >> rounds)) as u64;
+        // Three products for each pair of places, and two to bind a variable of both tables. For each place that goes,
+        // two places of both tables are read and one is written.
+        Self { rounds: rounds as u64, ..Self::of::<K>(5 * gone, 6 * gone) }
     }
 
     /// The rows of a matrix over F, each a sum with weights of K, and their weights in as many sums.
