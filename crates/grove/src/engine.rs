@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use evergrove_commit::watch::{Phase, Step, Work};
+use evergrove_commit::watch::{Matrix, Phase, Step, Work};
 use evergrove_commit::{BackendError, BucketWitness, LevelWitness, MergeWitness, NodeKind, NodeProof};
 use evergrove_multilinear::circuit::Circuit;
+use evergrove_multilinear::count::Count;
 use evergrove_multilinear::key::Key;
 use evergrove_multilinear::prover::{self, ProofField, Prover};
 use evergrove_multilinear::recursion::{self, Proof, children_data, claim_data};
+use evergrove_multilinear::whir::{self, Stage};
 use evergrove_multilinear::writer::Writer;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
-use evergrove_verifier::argument::{Reduced, Round, tags};
+use evergrove_verifier::argument::{Reduced, Round, Schedule, tags};
 use evergrove_verifier::key::{Public, VerifyError};
 use evergrove_verifier::tables::Table;
 use evergrove_verifier::{Said, Statement, information, keccak_tree};
@@ -231,18 +233,7 @@ impl<K: ProofField> Engine<K> {
         let rows = of.rows(Table::Permutation) as u64;
         ended(Step::new(Phase::Witness, Work { rows, hashes: rows, ..Work::default() }));
         let schedule = self.key().parameters().schedule();
-        let (leaves, cap) = (1 << schedule.depth(0), 1 << schedule.rounds[0].cap);
-        let mut step = |step| {
-            let (phase, work) = match step {
-                prover::Step::Commitment => {
-                    (Phase::Commitment, Work::leaves(leaves, schedule.width) + Work::levels(leaves, cap))
-                }
-                prover::Step::Bus => (Phase::Bus, Work::default()),
-                prover::Step::Rows => (Phase::Rows, Work::default()),
-                prover::Step::Opening => (Phase::Opening, Work::default()),
-            };
-            ended(Step::new(phase, work));
-        };
+        let mut step = |step| watched::<K>(schedule, step).into_iter().for_each(&mut *ended);
         let (statement_of, writer) = (public.statement(self.key().digest(), circuit), Writer::new(tags::TRANSCRIPT));
         let elements = self.provers[which].write(Isa::detect(), writer, &statement_of, &witness, &mut step);
         let proof = Proof { elements, circuit, public };
@@ -251,6 +242,36 @@ impl<K: ProofField> Engine<K> {
         ended(Step::new(Phase::Check, Work::default()));
         Ok(NodeProof { kind, statement, output, bytes: encode(&proof) })
     }
+}
+
+/// A step of the prover, for observers. The oracle of a folded stack is one step, since it has up to 256 small cosets.
+fn watched<K: Extension>(schedule: &Schedule, step: prover::Step) -> Option<Step> {
+    let work = |Count { products, bytes, rounds }| Work { multiplications: products, bytes, rounds, ..Work::default() };
+    Some(match step {
+        prover::Step::Stack => Step::new(Phase::Trace, Work::default()),
+        prover::Step::Bus(count) => Step::new(Phase::Bus, work(count)),
+        prover::Step::Rows(count) => Step::new(Phase::Rows, work(count)),
+        prover::Step::Whir(whir::Step::Products(count)) => Step::new(Phase::Opening, work(count)),
+        prover::Step::Whir(whir::Step::Grinding(hashes)) => {
+            Step::new(Phase::Grinding, Work { hashes, ..Work::default() })
+        }
+        prover::Step::Whir(whir::Step::Oracle(i, stage)) => {
+            let round = &schedule.rounds[i];
+            let (rows, leaves) = (1 << (schedule.depth(i) - round.rate), 1 << schedule.depth(i));
+            let columns = if i == 0 { schedule.width } else { K::DEGREE << round.fold };
+            let (coset, levels) = (Work::transform(rows, columns), Work::levels(leaves, 1 << round.cap));
+            match (i, stage) {
+                (0, Stage::Extension) => Step::of(Matrix::Stack, Phase::Extension, coset),
+                (0, Stage::Leaves) => Step::of(Matrix::Stack, Phase::Hashing, Work::leaves(rows, columns)),
+                (0, Stage::Levels) => Step::of(Matrix::Stack, Phase::Hashing, levels),
+                (_, Stage::Levels) => {
+                    let extension = (0..leaves / rows).map(|_| coset).sum::<Work>();
+                    Step::of(Matrix::Fold, Phase::Hashing, Work::leaves(leaves, columns) + levels + extension)
+                }
+                _ => return None,
+            }
+        }
+    })
 }
 
 fn refused(e: VerifyError) -> BackendError {

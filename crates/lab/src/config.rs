@@ -217,7 +217,7 @@ impl Design {
                 number(&mut row, "leaf_latency_us", p.seconds(1) * r.leaf_latency.mean * 1e6);
                 number(&mut row, "dsp_slices", poseidon::resources::dsps(&p) as f64);
                 // Power as measured on the boards: it includes idle parts.
-                spend(&mut row, &poseidon::resources::power(costs, &p)?, r.seconds, 1.0);
+                spend(&mut row, &poseidon::resources::design(costs, &p)?, r.seconds, 1.0);
                 activities(&mut row, &r.activities);
             }
             Machine::Msm => {

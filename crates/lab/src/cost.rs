@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::error::field;
+use crate::synth;
 
 /// A cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,6 +75,15 @@ impl Costs {
     /// If the table lacks the entry.
     pub fn get(&self, name: &'static str) -> Result<f64, LabError> {
         self.entry(name).map(|e| e.value)
+    }
+    /// Area of a module of `rtl/` in mm2, by assumed gate equivalents and the area of one, without memories.
+    ///
+    /// # Errors
+    /// If the table lacks an entry.
+    pub fn area(&self, module: synth::Costs, gate: &'static str) -> Result<f64, LabError> {
+        let equivalents = module.gates as f64 * self.get("gate.equivalents")?
+            + module.registers as f64 * self.get("register.equivalents")?;
+        Ok(equivalents * self.get(gate)? / 1e6)
     }
     /// Identifies a table: a digest of all entries.
     pub fn id(&self) -> String {

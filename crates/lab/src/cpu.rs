@@ -1,4 +1,5 @@
-//! The tree unit's workloads on this CPU: our kernels, and the textbook algorithms that the MTU paper's baseline uses.
+//! The tree unit's workloads on this CPU: our kernels, and the textbook algorithms that the MTU paper's baseline uses,
+//! with SHA3 by the library `sha3`. Both run on all threads.
 //!
 //! This module does not read a clock: [`Baseline::measure`] takes the caller's.
 
@@ -6,11 +7,12 @@ use std::hint::black_box;
 
 use ark_bls12_381::Fr;
 use ark_ff::AdditiveGroup;
-use evergrove_kernels::merkle::{Keccak, Shape, TreeHash, build};
+use evergrove_kernels::merkle::{Keccak, Shape, build};
 use evergrove_kernels::multilinear::mle::{self, reference};
 use evergrove_primitives::hash::keccak::Function;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use sha3::{Digest, Sha3_256};
 
 use crate::mtu::Workload;
 
@@ -20,7 +22,7 @@ use crate::mtu::Workload;
 pub enum Code {
     /// `evergrove-kernels`.
     Kernels,
-    /// A new vector for each level, one element at a time, as in HyperPlonk's library; SHA3 one hash at a time.
+    /// A new vector for each level, one element at a time, as in HyperPlonk's library; SHA3 by the library `sha3`.
     Textbook,
 }
 
@@ -100,7 +102,7 @@ impl Workbench {
                 word(self.out[self.out.len() - 2])
             }
             (Workload::ProductMle, Code::Textbook) => {
-                let table = reference::product_table(&self.values);
+                let table = product_table(&self.values);
                 word(table[table.len() - 2])
             }
             (Workload::MerkleTree, Code::Kernels) => {
@@ -110,10 +112,10 @@ impl Workbench {
                 root(&self.digests)
             }
             (Workload::MerkleTree, Code::Textbook) => {
-                let hash = Keccak(Function::Sha3_256);
-                let mut level: Vec<[u8; 32]> = self.rows.par_chunks(ROW).map(|row| hash.leaf(row)).collect();
+                let hash = |row: &[u8]| -> [u8; 32] { Sha3_256::digest(row).into() };
+                let mut level: Vec<[u8; 32]> = self.rows.par_chunks(ROW).map(hash).collect();
                 while level.len() > 1 {
-                    level = level.par_chunks(2).map(|pair| hash.node(pair)).collect();
+                    level = level.par_chunks(2).map(|pair| hash(pair.as_flattened())).collect();
                 }
                 root(&level)
             }
@@ -121,22 +123,32 @@ impl Workbench {
     }
 }
 
+/// [`reference::product_table`] level by level, since that of HyperPlonk's library uses one thread.
+fn product_table(values: &[Fr]) -> Vec<Fr> {
+    let mut table = Vec::with_capacity(values.len());
+    let mut level: Vec<Fr> = values.to_vec();
+    while level.len() > 1 {
+        level = level.par_chunks(2).map(|pair| pair[0] * pair[1]).collect();
+        table.extend_from_slice(&level);
+    }
+    table.push(Fr::ZERO);
+    table
+}
+
 fn root(level: &[[u8; 32]]) -> u64 {
     let last = level.last().copied().unwrap_or_default();
     last.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Seconds of one workload with one and with two threads.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Seconds of one workload by threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The workload.
     pub workload: Workload,
     /// The code.
     pub code: Code,
-    /// Seconds with one thread.
-    pub one: f64,
-    /// Seconds with two threads, if the machine has two cores.
-    pub two: Option<f64>,
+    /// Numbers of threads, from one up to all cores, and their seconds.
+    pub seconds: Vec<(u32, f64)>,
 }
 
 /// All measurements of one machine, for one size.
@@ -154,19 +166,21 @@ pub struct Baseline {
 const RUNS: u32 = 3;
 
 impl Baseline {
-    /// Times the workloads of the figures with one thread, and with two if `cores` is at least two. `clock` returns
-    /// seconds.
+    /// Times the workloads of the figures with one thread, each power of two below `cores`, and all of these. `clock`
+    /// returns seconds.
     ///
     /// # Errors
     /// If a thread pool cannot start.
     pub fn measure(log_size: u32, cores: usize, clock: impl Fn() -> f64) -> Result<Self, rayon::ThreadPoolBuildError> {
-        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pools: Vec<rayon::ThreadPool> = (1..=cores.clamp(1, 2)).map(pool).collect::<Result<_, _>>()?;
+        let powers = std::iter::successors(Some(1), |threads| Some(2 * threads));
+        let counts: Vec<usize> = powers.take_while(|threads| *threads < cores).chain([cores.max(1)]).collect();
+        let pool = |threads: &usize| rayon::ThreadPoolBuilder::new().num_threads(*threads).build();
+        let pools: Vec<rayon::ThreadPool> = counts.iter().map(pool).collect::<Result<_, _>>()?;
         let mut bench = Workbench::new(log_size);
         let mut rows = Vec::new();
         for workload in Workload::FIGURES {
             for code in [Code::Kernels, Code::Textbook] {
-                let mut best = [f64::INFINITY; 2];
+                let mut best = vec![f64::INFINITY; pools.len()];
                 for _ in 0..RUNS {
                     for (best, pool) in best.iter_mut().zip(&pools) {
                         let start = clock();
@@ -174,28 +188,37 @@ impl Baseline {
                         *best = best.min(clock() - start);
                     }
                 }
-                let [one, two] = best;
-                rows.push(Measured { workload, code, one, two: two.is_finite().then_some(two) });
+                let seconds = counts.iter().map(|threads| *threads as u32).zip(best).collect();
+                rows.push(Measured { workload, code, seconds });
             }
         }
         let conditions = format!(
-            "CPU: 2^{log_size} leaves on this machine ({cores} cores), least of {RUNS} runs with one and two threads; more by Amdahl's law. Other work on the machine makes it slower."
+            "CPU: 2^{log_size} leaves on this machine, least of {RUNS} runs on 1 to {cores} threads, all cores; more threads by Amdahl's law. Other work on the machine makes it slower."
         );
         Ok(Self { log_size, conditions, rows })
     }
-    /// Seconds with `threads` threads: measured for one and two, by Amdahl's law from these two for more.
+    fn row(&self, workload: Workload, code: Code) -> Option<&Measured> {
+        self.rows.iter().find(|row| row.workload == workload && row.code == code)
+    }
+    /// All cores of the machine; 1 without measurements.
+    pub fn cores(&self) -> u32 {
+        self.rows.first().and_then(|row| row.seconds.last()).map_or(1, |(threads, _)| *threads)
+    }
+    /// Whether the time with `threads` threads was measured.
+    pub fn is_measured(&self, threads: u32) -> bool {
+        self.rows.iter().any(|row| row.seconds.iter().any(|(measured, _)| *measured == threads))
+    }
+    /// Seconds with `threads` threads: measured, or by Amdahl's law from one thread and all cores.
     pub fn seconds(&self, workload: Workload, code: Code, threads: u32) -> Option<f64> {
-        let row = self.rows.iter().find(|r| r.workload == workload && r.code == code)?;
-        let two = row.two.unwrap_or(row.one);
-        Some(match threads {
-            1 => row.one,
-            2 => two,
-            _ => {
-                // one = serial + parallel, two = serial + parallel / 2.
-                let parallel = (2.0 * (row.one - two)).clamp(0.0, row.one);
-                row.one - parallel + parallel / f64::from(threads)
-            }
-        })
+        let times = &self.row(workload, code)?.seconds;
+        if let Some((_, seconds)) = times.iter().find(|(measured, _)| *measured == threads) {
+            return Some(*seconds);
+        }
+        let ((_, one), (cores, all)) = (*times.first()?, *times.last()?);
+        // one = serial + parallel, all = serial + parallel / cores.
+        let share = 1.0 - f64::from(cores.max(2)).recip();
+        let parallel = ((one - all) / share).clamp(0.0, one);
+        Some(one - parallel + parallel / f64::from(threads))
     }
 }
 
@@ -216,16 +239,27 @@ mod tests {
         // Each call advances the clock by one second, so every run takes one second.
         let ticks = std::cell::Cell::new(0.0);
         let clock = || ticks.replace(ticks.get() + 1.0);
-        let baseline = Baseline::measure(6, 1, clock).expect("threads");
-        assert!(baseline.rows.len() == 8 && baseline.rows.iter().all(|r| r.one == 1.0 && r.two.is_none()));
+        let baseline = Baseline::measure(6, 3, clock).expect("threads");
+        let times = [(1, 1.0), (2, 1.0), (3, 1.0)];
+        assert!(baseline.rows.len() == 8 && baseline.rows.iter().all(|row| row.seconds == times));
+        assert!(baseline.cores() == 3 && baseline.is_measured(2) && !baseline.is_measured(4));
+        let one = Baseline::measure(6, 1, || ticks.replace(ticks.get() + 1.0)).expect("threads");
+        assert!(one.cores() == 1 && one.seconds(Workload::BuildMle, Code::Kernels, 8) == Some(1.0));
     }
 
     #[test]
-    fn threads_beyond_two_follow_amdahl() {
-        let row = Measured { workload: Workload::BuildMle, code: Code::Kernels, one: 1.0, two: Some(0.6) };
+    fn threads_beyond_the_cores_follow_amdahl() {
+        let seconds = vec![(1, 1.0), (2, 0.6)];
+        let row = Measured { workload: Workload::BuildMle, code: Code::Kernels, seconds };
         let baseline = Baseline { log_size: 20, conditions: String::new(), rows: vec![row] };
         let at = |threads| baseline.seconds(Workload::BuildMle, Code::Kernels, threads).expect("measured");
         assert!((at(4) - 0.4).abs() < 1e-12 && (at(1) - 1.0).abs() < 1e-12 && (at(32) - 0.225).abs() < 1e-12);
         assert_eq!(baseline.seconds(Workload::ProductMle, Code::Kernels, 1), None);
+    }
+
+    #[test]
+    fn product_tables_are_those_of_the_textbook() {
+        let bench = Workbench::new(6);
+        assert_eq!(product_table(&bench.values), reference::product_table(&bench.values));
     }
 }

@@ -23,6 +23,7 @@ pub mod data;
 pub mod engine;
 mod error;
 pub mod expander;
+pub mod mix;
 pub mod msm;
 pub mod mtu;
 pub mod poseidon;

@@ -32,6 +32,8 @@ pub struct Work {
     pub multiplications: f64,
     /// Least number of bytes that pass through memory.
     pub bytes: f64,
+    /// Messages of SumChecks: the work after each of them waits for a challenge.
+    pub rounds: f64,
 }
 
 impl Work {
@@ -40,6 +42,7 @@ impl Work {
         self.hashes += other.hashes;
         self.multiplications += other.multiplications;
         self.bytes += other.bytes;
+        self.rounds += other.rounds;
     }
 }
 
@@ -50,6 +53,9 @@ pub struct Tree {
     pub log_rows: u32,
     /// Words per leaf.
     pub columns: u32,
+    /// log2 of the cosets whose leaves follow each other: of the blowup of the extension. 0 for a layer of FRI or a
+    /// fold, whose extension is not a step of its own.
+    pub log_blowup: u32,
 }
 
 /// The proofs of a trace.
@@ -59,8 +65,8 @@ pub struct Proofs {
     pub count: usize,
     /// Seconds of all proofs in sequence.
     pub seconds: f64,
-    /// Steps by kind: `witness`, `lde`, `hashing`, `quotient`, `openings`, `fri`, `grinding`. Hashing within FRI counts as
-    /// `hashing`.
+    /// Steps by kind: `witness`, `lde`, `hashing`, `quotient`, `bus`, `rows`, `openings`, `fri`, `grinding`,
+    /// `verification`. Hashing counts as `hashing` in all of them, and an extension outside FRI as `lde`.
     pub kinds: BTreeMap<String, Work>,
     /// The number of trees of each shape.
     #[serde(serialize_with = "as_list")]
@@ -72,7 +78,7 @@ pub struct Proofs {
 
 /// A list, because keys of JSON objects are strings.
 fn as_list<S: serde::Serializer>(trees: &BTreeMap<Tree, u64>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(trees.iter().map(|(tree, count)| (tree.log_rows, tree.columns, count)))
+    to.collect_seq(trees.iter().map(|(tree, count)| (tree.log_rows, tree.columns, tree.log_blowup, count)))
 }
 
 /// The unfinished tree of a track: its matrix, and its leaves so far.
@@ -80,23 +86,25 @@ struct Leaves {
     matrix: String,
     rows: u64,
     columns: u64,
+    cosets: u32,
 }
 
 /// Finds the trees among the spans of a track, which come in order: the leaves of each coset, then the levels above in
-/// a span with four columns and as many rows as there are leaves. A layer of FRI has a single span.
+/// a span with four columns and as many rows as there are leaves. A layer of FRI, or a fold, has a single span.
 fn tree(pending: &mut Option<Leaves>, matrix: &str, rows: u64, columns: u64) -> Option<Tree> {
-    let done = |rows: u64, columns: u64| {
+    let done = |rows: u64, columns: u64, cosets: u32| {
         let log_rows = rows.is_power_of_two().then(|| rows.ilog2()).filter(|log| *log > 0)?;
-        Some(Tree { log_rows, columns: u32::try_from(columns).ok()? })
+        Some(Tree { log_rows, columns: u32::try_from(columns).ok()?, log_blowup: cosets.ilog2() })
     };
-    if matrix == "fri" {
-        return done(rows, columns);
+    if matrix == "fri" || matrix == "fold" {
+        return done(rows, columns, 1);
     }
     match pending.take().filter(|leaves| leaves.matrix == matrix) {
-        Some(leaves) if columns == 4 && rows == leaves.rows => done(leaves.rows, leaves.columns),
+        Some(leaves) if columns == 4 && rows == leaves.rows => done(leaves.rows, leaves.columns, leaves.cosets),
         before => {
-            let sum = before.map_or(rows, |leaves| leaves.rows.saturating_add(rows));
-            *pending = Some(Leaves { matrix: matrix.to_owned(), rows: sum, columns });
+            let (sum, cosets) = before.map_or((0, 0), |leaves| (leaves.rows, leaves.cosets));
+            let (rows, cosets) = (rows.saturating_add(sum), cosets + 1);
+            *pending = Some(Leaves { matrix: matrix.to_owned(), rows, columns, cosets });
             None
         }
     }
@@ -134,6 +142,7 @@ impl Proofs {
                 hashes: count("hashes"),
                 multiplications: count("multiplications"),
                 bytes: count("bytes"),
+                rounds: count("rounds"),
             };
             if let Some(matrix) = name.strip_suffix(".hashing") {
                 let track = tracks.entry(event["tid"].as_u64().unwrap_or(0)).or_default();
@@ -145,7 +154,11 @@ impl Proofs {
                 let log = count("points").log2().ceil() as u32;
                 *proofs.products.entry(log).or_default() += 1;
             }
-            let kind = if name.ends_with(".hashing") { "hashing" } else { kind };
+            let kind = match name.split_once('.') {
+                Some((_, "hashing")) => "hashing",
+                Some((matrix, "extension")) if matrix != "fri" => "lde",
+                _ => kind,
+            };
             proofs.kinds.entry(kind.to_owned()).or_default().add(&work);
         }
         if proofs.kinds.is_empty() || proofs.seconds <= 0.0 {
@@ -154,7 +167,7 @@ impl Proofs {
         Ok(proofs)
     }
     /// The work of all steps of these kinds.
-    fn of(&self, kinds: &[&str]) -> Work {
+    pub fn of(&self, kinds: &[&str]) -> Work {
         let mut sum = Work::default();
         for work in kinds.iter().filter_map(|kind| self.kinds.get(*kind)) {
             sum.add(work);
@@ -187,12 +200,12 @@ pub struct Answer {
 
 /// Seconds of a machine.
 #[derive(Clone, Copy)]
-struct Time {
+pub(crate) struct Time {
     /// For its operations only, and for its bytes only.
     operations_s: f64,
     bytes_s: f64,
     /// For all its work, by a model. Without a model, the longer of the two counts.
-    all_s: Option<f64>,
+    pub(crate) all_s: Option<f64>,
 }
 
 fn answer(proofs: &Proofs, machine: String, kinds: &[&'static str], time: Time) -> Answer {
@@ -219,7 +232,7 @@ fn answer(proofs: &Proofs, machine: String, kinds: &[&'static str], time: Time) 
 }
 
 /// The most absorptions of a tree that are run cycle by cycle. Above it, the closed form is used.
-const RUN: u64 = 1 << 20;
+pub(crate) const RUN: u64 = 1 << 20;
 
 /// Seconds of an engine on the trees of the proofs, one after another; `None` if the trace has no shapes of trees.
 ///
@@ -247,13 +260,13 @@ fn trees(proofs: &Proofs, engine: &poseidon::Params) -> Result<Option<Time>, Lab
 
 /// Products of two 64-bit words in the area of one 256-bit multiplier of the tree unit. The area grows with the square
 /// of the bits.
-const NARROW: f64 = (256.0 / 64.0) * (256.0 / 64.0);
+pub(crate) const NARROW: f64 = (256.0 / 64.0) * (256.0 / 64.0);
 
 /// Seconds of the chiplet multiplier in its honest mode on the sums of the proofs, by the closed form.
 ///
 /// # Errors
 /// If a sum has more points than the multiplier accepts.
-fn sums(proofs: &Proofs, multiplier: &msm::Params) -> Result<Time, LabError> {
+pub(crate) fn sums(proofs: &Proofs, multiplier: &msm::Params) -> Result<Time, LabError> {
     let (mut all, mut operations_s) = (0.0, 0.0);
     for (log_points, count) in &proofs.products {
         let p = msm::Params { log_points: *log_points, ..multiplier.clone() };
@@ -293,7 +306,7 @@ pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
     let hbm = engine.hbm_gb_s as f64 * engine.hbm_efficiency;
     let (four, beside) = one(&format!("four cores beside {} GB/s", engine.hbm_gb_s), 8.0 * hbm, 4)?;
     out.push(four);
-    let products = ["lde", "quotient", "openings", "fri"];
+    let products = ["lde", "quotient", "bus", "rows", "openings", "fri"];
     let field = proofs.of(&products);
     let multipliers = Time { operations_s: field.multiplications / 32e9, bytes_s: field.bytes / 1024e9, all_s: None };
     out.push(answer(proofs, "tree unit's 32 multipliers at 1 GHz, 1024 GB/s".to_owned(), &products, multipliers));
@@ -302,7 +315,7 @@ pub fn answers(proofs: &Proofs) -> Result<Vec<Answer>, LabError> {
     let text = format!("{} multipliers of 64 bits in their area, 1 GHz, 1024 GB/s", 32.0 * NARROW);
     out.push(answer(proofs, text, &products, narrow));
     let fed = "tree unit fed by four Poseidon cores on one chip, 1024 GB/s".to_owned();
-    let kinds = ["hashing", "lde", "quotient", "openings", "fri"];
+    let kinds = ["hashing", "lde", "quotient", "bus", "rows", "openings", "fri"];
     let both = Time {
         operations_s: multipliers.operations_s + beside.operations_s,
         bytes_s: (field.bytes + hashing.bytes) / 1024e9,
@@ -391,7 +404,10 @@ mod tests {
     #[test]
     fn trees_run_in_their_shapes() {
         let proofs = Proofs::parse(&with_trees().to_string()).expect("a trace");
-        let shapes = [(Tree { log_rows: 9, columns: 32 }, 1), (Tree { log_rows: 12, columns: 20 }, 1)];
+        let shapes = [
+            (Tree { log_rows: 9, columns: 32, log_blowup: 0 }, 1),
+            (Tree { log_rows: 12, columns: 20, log_blowup: 2 }, 1),
+        ];
         // The spans of `trace` have no shapes.
         assert_eq!(proofs.trees.iter().map(|(t, n)| (*t, *n)).collect::<Vec<_>>(), shapes);
         let answers = answers(&proofs).expect("machines");

@@ -4,7 +4,7 @@
 //! making circuits and filling their columns; [`prover`]: proofs; [`verifier`]: the verifier of a proof, for programs
 //! and for circuits; [`key`]: the data that a verifier needs; [`recursion`]: proofs about proofs.
 //! [`reference`](mod@reference) is a prover by the definitions, [`whir`] the prover's commitments and openings,
-//! [`poseidon`] the permutations among the rows.
+//! [`poseidon`] the permutations among the rows, [`count`] the work of a proof's steps.
 //!
 //! **When.** To prove a circuit, or proofs about proofs: `evergrove-grove` has the circuits of Reckle trees. `docs/math/circuits.md` has tables and
 //! protocol, `docs/math/rows.md` the prover.
@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod circuit;
+pub mod count;
 pub mod key;
 pub mod poseidon;
 pub mod prover;

@@ -137,8 +137,9 @@ impl<K: Extension> Writer<K> {
     pub fn indices(&mut self, count: usize, width: usize) -> Vec<u64> {
         self.transcript.indices(count, width)
     }
-    /// A proof of work: the least number whose digest has `bits` zero bits, found on all threads.
-    pub fn work(&mut self, bits: usize) {
+    /// A proof of work: the least number whose digest has `bits` zero bits, found on all threads. Returns how many
+    /// numbers had to be tried.
+    pub fn work(&mut self, bits: usize) -> u64 {
         const BATCH: u64 = 256;
         let h = self.transcript.state();
         let batch = |first: u64| -> Option<u64> {
@@ -157,5 +158,6 @@ impl<K: Extension> Writer<K> {
             .find_map(|round: u64| (0..width).into_par_iter().find_map_first(|i| batch((round * width + i) * BATCH)))
             .expect("one of many numbers");
         self.send(&[K::from_u64(nonce)]);
+        nonce + 1
     }
 }

@@ -89,4 +89,10 @@ fn a_trace_is_asked_which_machine_would_help() {
     assert!(world.run(&["lab", "whatif", "--trace", "t.json"]).out.contains("times faster"));
     world.write("bad.json", "{}");
     assert_eq!(world.run(&["lab", "whatif", "--trace", "bad.json"]).code, 2);
+    // Without shapes of trees only the tree unit could be in a mix, and it has no step to take.
+    let mix = world.json(&["lab", "mix", "--trace", "t.json", "--area", "10,20", "--out", "figures"]);
+    assert_eq!((&mix["budgets"][0]["best"], &mix["budgets"][1]["engine"]), (&Value::Null, &Value::Null));
+    assert!(mix["limit"].as_f64().unwrap() > 3.3 && world.text("figures/lab-mix.svg").contains("tree unit alone"));
+    assert!(world.run(&["lab", "mix", "--trace", "t.json"]).out.contains("chiplet multiplier: the trace has no sum"));
+    assert_eq!(world.run(&["lab", "mix", "--trace", "bad.json"]).code, 2);
 }

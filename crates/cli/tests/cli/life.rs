@@ -158,8 +158,10 @@ fn a_proof_of_grove_and_its_steps() {
     let trace: serde_json::Value = serde_json::from_str(&world.text("t.json")).unwrap();
     let spans = trace["traceEvents"].as_array().unwrap().iter().filter(|e| e["pid"] == 1 && e["ph"] == "X");
     let names: Vec<&str> = spans.map(|e| e["name"].as_str().unwrap()).collect();
-    let steps = ["witness", "commitment", "bus", "rows", "opening", "check", "bucket"];
+    let coset = ["stack.extension", "stack.hashing"];
+    let steps = [&["witness", "trace"][..], &coset, &coset, &["stack.hashing", "bus", "rows", "opening"]].concat();
     assert!(names.windows(steps.len()).any(|part| part == steps), "{names:?}");
+    assert!(names.ends_with(&["grinding", "opening", "check", "bucket"]), "{names:?}");
     let root = world.commitment();
     let verified = world.json(&["verify", "--proof", "p", "--root", &root]);
     assert_eq!((&verified["backend"], &verified["profile"]), (&"grove".into(), &"grove-100".into()));

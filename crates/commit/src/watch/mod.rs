@@ -39,8 +39,6 @@ pub enum Phase {
     Queries,
     /// Children are verified, and their claims become one.
     Claims,
-    /// The commitment to all columns.
-    Commitment,
     /// The sum of the bus: fractions, and the proof of their sum.
     Bus,
     /// The SumCheck over rows, and the values of columns.
@@ -62,6 +60,10 @@ pub enum Matrix {
     Quotient,
     /// A layer of FRI.
     Layer,
+    /// The stack of all columns of a circuit of Grove.
+    Stack,
+    /// A folded stack, which the opening commits to.
+    Fold,
 }
 
 /// The parts of a proof's time, as the phase profile groups them.
@@ -83,7 +85,7 @@ pub enum Category {
     Grinding,
     /// Claims of children, and the check of the new proof.
     Verification,
-    /// The commitment to all columns.
+    /// The commitment to the stack of all columns: its extension and its tree.
     Commitment,
     /// The sum of the bus.
     Bus,
@@ -127,7 +129,6 @@ impl Phase {
             Self::Grinding => "grinding",
             Self::Queries => "queries",
             Self::Claims => "claims",
-            Self::Commitment => "commitment",
             Self::Bus => "bus",
             Self::Rows => "rows",
             Self::Opening => "opening",
@@ -144,6 +145,8 @@ impl Matrix {
             Self::PartialProducts => "z",
             Self::Quotient => "quotient",
             Self::Layer => "fri",
+            Self::Stack => "stack",
+            Self::Fold => "fold",
         }
     }
 }
@@ -205,6 +208,8 @@ impl Step {
     pub fn category(&self) -> Category {
         match self.phase {
             _ if self.matrix == Some(Matrix::Layer) => Category::Fri,
+            _ if self.matrix == Some(Matrix::Stack) => Category::Commitment,
+            _ if self.matrix == Some(Matrix::Fold) => Category::Openings,
             Phase::Witness | Phase::Trace => Category::Witness,
             Phase::Interpolation | Phase::Extension => Category::Lde,
             Phase::Hashing => Category::Hashing,
@@ -213,7 +218,6 @@ impl Step {
             Phase::Folding | Phase::Queries => Category::Fri,
             Phase::Grinding => Category::Grinding,
             Phase::Claims | Phase::Check => Category::Verification,
-            Phase::Commitment => Category::Commitment,
             Phase::Bus => Category::Bus,
             Phase::Rows => Category::Rows,
         }

@@ -167,10 +167,13 @@ impl Watched {
         let Some(running) = &self.running else { return };
         let (trace, track) = (&running.trace, running.track);
         let end = (trace.0.clock)();
-        let Work { rows, columns, hashes, multiplications, bytes } = step.work;
-        let args = json!({
+        let Work { rows, columns, hashes, multiplications, bytes, rounds } = step.work;
+        let mut args = json!({
             "rows": rows, "columns": columns, "hashes": hashes, "multiplications": multiplications, "bytes": bytes,
         });
+        if rounds > 0 {
+            args["rounds"] = rounds.into();
+        }
         let (category, start) = (step.category(), core::mem::replace(&mut self.last, end));
         let mut recorded = trace.recorded();
         recorded.spans.push(Span {

@@ -29,6 +29,8 @@ pub struct Work {
     pub multiplications: u64,
     /// Bytes read and written.
     pub bytes: u64,
+    /// Messages of a SumCheck. The work after each of them needs a challenge that depends on it.
+    pub rounds: u64,
 }
 
 impl Work {
@@ -37,27 +39,28 @@ impl Work {
     pub fn transform(rows: usize, columns: usize) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
         let passes = u64::from(rows.max(2).ilog2().div_ceil(4));
-        Self { rows, columns, hashes: 0, multiplications: rows * columns * passes, bytes: 2 * ELEMENT * rows * columns }
+        let (multiplications, bytes) = (rows * columns * passes, 2 * ELEMENT * rows * columns);
+        Self { rows, columns, multiplications, bytes, ..Self::default() }
     }
 
     /// Leaves of a Merkle tree over rows: plonky2's `hash_or_noop`.
     pub fn leaves(rows: usize, columns: usize) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
         let hashes = if columns <= DIGEST / ELEMENT { 0 } else { rows * columns.div_ceil(RATE) };
-        Self { rows, columns, hashes, multiplications: 0, bytes: (ELEMENT * columns + DIGEST) * rows }
+        Self { rows, columns, hashes, bytes: (ELEMENT * columns + DIGEST) * rows, ..Self::default() }
     }
 
     /// The levels above `leaves` digests, up to a cap of `cap` digests.
     pub fn levels(leaves: usize, cap: usize) -> Self {
         let hashes = leaves.saturating_sub(cap) as u64;
         let columns = DIGEST / ELEMENT;
-        Self { rows: leaves as u64, columns, hashes, multiplications: 0, bytes: 3 * DIGEST * hashes }
+        Self { rows: leaves as u64, columns, hashes, bytes: 3 * DIGEST * hashes, ..Self::default() }
     }
 
     /// Products for every element of a matrix, which is read once, and `written` elements that are written.
     pub fn products(rows: usize, columns: usize, multiplications: u64, written: u64) -> Self {
         let (rows, columns) = (rows as u64, columns as u64);
-        Self { rows, columns, hashes: 0, multiplications, bytes: ELEMENT * (rows * columns + written) }
+        Self { rows, columns, multiplications, bytes: ELEMENT * (rows * columns + written), ..Self::default() }
     }
 }
 
@@ -72,6 +75,7 @@ impl Add for Work {
             hashes: self.hashes + other.hashes,
             multiplications: self.multiplications + other.multiplications,
             bytes: self.bytes + other.bytes,
+            rounds: self.rounds + other.rounds,
         }
     }
 }

@@ -108,9 +108,18 @@ impl Workspace {
     }
 
     /// Commits to the polynomials with these coefficients.
-    pub fn commit_coefficients<C: AsRef<[Goldilocks]> + Sync>(mut self, columns: &[C]) -> Result<Oracle, OracleError> {
+    pub fn commit_coefficients<C: AsRef<[Goldilocks]> + Sync>(self, columns: &[C]) -> Result<Oracle, OracleError> {
+        self.commit_coefficients_observed(columns, &mut |_| ())
+    }
+
+    /// [`Workspace::commit_coefficients`] that reports the end of each stage, as [`Workspace::commit_observed`] does.
+    pub fn commit_coefficients_observed<C: AsRef<[Goldilocks]> + Sync>(
+        mut self,
+        columns: &[C],
+        ended: &mut dyn FnMut(Stage),
+    ) -> Result<Oracle, OracleError> {
         self.gather(columns, Order::Natural)?;
-        Ok(self.commit())
+        Ok(self.commit_observed(ended))
     }
 
     /// The input of [`Workspace::commit`]: groups of eight interleaved columns, one after the other, of 2^log_size rows

@@ -74,6 +74,15 @@ fn breadth_first(p: &Params) -> f64 {
     sum
 }
 
+/// Rounds of a SumCheck: together `operations` of PEs and `bytes`, both halved from round to round, so the longer of the
+/// two is the longer one in each of them. A round needs a challenge from the message of the round before: its pipeline
+/// drains, and the challenge takes `turn` cycles. With the operations and bytes of a tree, a round for each level and
+/// no turn, this is the tree breadth first.
+pub fn rounds(p: &Params, operations: f64, bytes: f64, rounds: f64, turn: f64) -> f64 {
+    let busy = (operations / f64::from(p.pes)).max(bytes / p.bytes_per_cycle());
+    busy + rounds * (p.latency() as f64 + 1.0 + turn)
+}
+
 /// The operations of a subtree in sequence, or its bytes if they take longer; then the merge.
 fn depth_first(p: &Params) -> f64 {
     let latency = p.latency() as f64;

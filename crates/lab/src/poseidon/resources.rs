@@ -5,12 +5,14 @@ use serde::Serialize;
 use super::params::{Params, ROUNDS, SBOXES};
 use crate::LabError;
 use crate::cost::{Breakdown, Costs};
+use crate::synth::Synthesis;
 
 /// Plonky2's MDS matrix: a circulant with this first row, plus `DIAGONAL` at the first place of the diagonal.
 const CIRCULANT: [u64; 12] = [17, 15, 41, 16, 2, 28, 13, 13, 39, 18, 34, 20];
 const DIAGONAL: u64 = 8;
 const PARTIAL_ROUNDS: u64 = 22;
 const WIDTH: u64 = 12;
+const DIGEST_BYTES: u64 = 32;
 /// DSP48E2 slices for the product of two 64-bit words, with unsigned limbs of 26 by 17 bits.
 const DSP_PER_PRODUCT: u64 = 64_u64.div_ceil(26) * 64_u64.div_ceil(17);
 
@@ -93,16 +95,60 @@ pub fn dsps(p: &Params) -> u64 {
     4 * (leaf + branch) * DSP_PER_PRODUCT
 }
 
-/// Power of an engine's cores, including their boards, in proportion to the S-boxes. The article gives no area.
+/// The article's clock in MHz, at which its power was measured.
+const CLOCK: f64 = 250.0;
+
+/// Power of an engine's cores, including their boards, in proportion to the S-boxes and to the clock. The article gives
+/// no area.
 ///
 /// # Errors
 /// If the table lacks an entry.
 pub fn power(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
     let (leaf, branch) = sboxes(p);
-    let one = costs.get("poseidon.sboxes.power")? / f64::from(SBOXES);
+    let one = costs.get("poseidon.sboxes.power")? / f64::from(SBOXES) * p.frequency_mhz as f64 / CLOCK;
     let mut out = Breakdown::default();
     out.add("leaf hashers", 0.0, one * leaf as f64);
     out.add("branch hashers", 0.0, one * branch as f64);
+    Ok(out)
+}
+
+/// Area at 7 nm of an engine's products, by the gates of `rtl/`, of its queues and of the delay lines of its transform.
+/// The article gives no area. Linear layers and the registers between rounds are left out, so this is less than an
+/// engine has. What waits in HBM has no area here.
+///
+/// # Errors
+/// If the table of costs, or that of modules, lacks an entry.
+pub fn area(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
+    let product = Synthesis::published().costs("goldilocks_mul").ok_or_else(|| {
+        crate::error::field("module", "goldilocks_mul", "a module that data/synth.json has the costs of")
+    })?;
+    let product = costs.area(product, "gate.area.22")? / costs.get("scale.22to7.area")?;
+    let (leaf, branch) = sboxes(p);
+    let mut out = Breakdown::default();
+    out.add("leaf hashers", 4.0 * leaf as f64 * product, 0.0);
+    out.add("branch hashers", 4.0 * branch as f64 * product, 0.0);
+    let bit = costs.get("sram.area.7")? / 1e6;
+    let part = p.part();
+    let groups = if part.by_columns { 0 } else { part.input_places() * part.group_bytes() };
+    let digests = part.digest_places().unwrap_or(0) * DIGEST_BYTES;
+    out.add("queues", f64::from(p.branch_boards) * (8 * (groups + digests)) as f64 * bit, 0.0);
+    if p.log_blowup > 0 {
+        let products = u64::from(p.lde_words) * (u64::from(2 * p.log_rows - p.log_blowup) + 1);
+        let words = p.rows() + (p.rows() >> p.log_blowup) - 2;
+        out.add("transform", products as f64 * product + words as f64 * 64.0 * bit, 0.0);
+    }
+    Ok(out)
+}
+
+/// Area and power of an engine: see [`area`] and [`power`].
+///
+/// # Errors
+/// As these.
+pub fn design(costs: &Costs, p: &Params) -> Result<Breakdown, LabError> {
+    let mut out = area(costs, p)?;
+    for part in power(costs, p)?.parts {
+        out.add(&part.name, 0.0, part.power_w);
+    }
     Ok(out)
 }
 
@@ -147,6 +193,27 @@ mod tests {
         let boards = Params { leaf_boards: 4, branch_boards: 2, lhe_cores: 2, bhe_sboxes: 59, ..p };
         assert_eq!(sboxes(&boards), (8 * 118, 2 * 59));
         assert_eq!(sboxes(&Params { front_tree: true, ..boards }), (8 * 118, 2 * 4 * 59));
+    }
+
+    #[test]
+    fn costs_follow_the_design() {
+        let (base, costs) = (Params::default(), Costs::published());
+        let of = |p: &Params| design(&costs, p).expect("entries");
+        let part =
+            |p: &Params, name: &str| of(p).parts.into_iter().find(|part| part.name == name).expect("a part").area_mm2;
+        let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+        close(of(&Params { frequency_mhz: 500, ..base.clone() }).power_w(), 2.0 * of(&base).power_w());
+        let four = Params { lhe_cores: 4, ..base.clone() };
+        close(part(&four, "leaf hashers"), 4.0 * part(&base, "leaf hashers"));
+        close(part(&base, "branch hashers"), part(&base, "leaf hashers"));
+        // 512 groups of 64 bytes, and 1,024 digests.
+        close(part(&base, "queues"), (512 * 512 + 1024 * 256) as f64 * 0.05e-6);
+        let deep = Params { digest_queue: 4096, ..base.clone() };
+        close(part(&deep, "queues") - part(&base, "queues"), (3072 * 256) as f64 * 0.05e-6);
+        let boards = Params { leaf_boards: 4, branch_boards: 2, ..base.clone() };
+        close(part(&boards, "queues"), 4.0 * part(&base, "queues"));
+        let transform = Params { log_rows: 16, by_columns: true, log_blowup: 1, ..base };
+        assert!(part(&transform, "transform") > 0.1 && of(&transform).parts.len() == 4);
     }
 
     #[test]

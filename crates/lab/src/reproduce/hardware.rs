@@ -7,17 +7,10 @@ use crate::cost::Costs;
 use crate::engine::Stall;
 use crate::msm::{self, Params, formula};
 use crate::poseidon::resources;
-use crate::synth::{self, Synthesis};
+use crate::synth::Synthesis;
 
 /// PEs of the MTU paper's Table 4.
 const PES: f64 = 32.0;
-
-/// Area of a module in mm2, by assumed gate equivalents and the area of one.
-fn area(costs: &Costs, module: synth::Costs, gate: &'static str) -> Result<f64, LabError> {
-    let equivalents = module.gates as f64 * costs.get("gate.equivalents")?
-        + module.registers as f64 * costs.get("register.equivalents")?;
-    Ok(equivalents * costs.get(gate)? / 1e6)
-}
 
 /// The multiplier with the point adder of `rtl/`, beside the one with fitted stages.
 fn adder(out: &mut Section, costs: &Costs) -> Result<(), LabError> {
@@ -42,7 +35,7 @@ fn adder(out: &mut Section, costs: &Costs) -> Result<(), LabError> {
         out.rtl(&quantity[1], "of the stream", Ours::of(&report, |_| lost));
     }
     if let Some(core) = published.costs("padd_377") {
-        let area = area(costs, core, "gate.area.28")?;
+        let area = costs.area(core, "gate.area.28")?;
         out.compare("point adder at 28 nm: padd_377", "mm2", Fitted(costs.get("msm.pe.area")?), area, Closeness::Close);
     }
     Ok(())
@@ -77,12 +70,12 @@ pub(super) fn hardware(costs: &Costs) -> Result<Section, LabError> {
     let shrink = costs.get("scale.22to7.area")?;
     if let Some(core) = published.costs("keccak_f_24") {
         let printed = costs.get("mtu.sha3.area")? / PES;
-        let ours = area(costs, core, "gate.area.22")? / shrink;
+        let ours = costs.area(core, "gate.area.22")? / shrink;
         out.compare("SHA3 core of a PE at 7 nm: keccak_f_24", "mm2", Derived(printed), ours, Closeness::Close);
     }
     if let Some(core) = published.costs("mont_mul") {
         let printed = costs.get("mtu.modulus.area")? / PES;
-        let ours = area(costs, core, "gate.area.22")? / shrink;
+        let ours = costs.area(core, "gate.area.22")? / shrink;
         out.compare("modulus unit of a PE at 7 nm: mont_mul", "mm2", Derived(printed), ours, Closeness::Close);
     }
     out.note("Stages of rtl/ are checked in a simulator. The tree unit and the Poseidon engine are modelled with them; the multiplier's tables use the fitted 82 stages, and the lines above name padd_377 where they use its own.");

@@ -6,9 +6,10 @@ use std::path::Path;
 use evergrove_lab::config::File;
 use evergrove_lab::cost::Costs;
 use evergrove_lab::cpu::{Baseline, Code, Measured};
-use evergrove_lab::mtu::Workload;
+use evergrove_lab::mtu::{self, Workload};
 use evergrove_lab::reproduce::{CLOSE, Item, Origin, Tally, Verdict, reproduce};
 use evergrove_lab::whatif::{Proofs, Tree, answers};
+use evergrove_plot::Origin as PointOrigin;
 
 #[test]
 fn every_design_that_ships_is_valid_and_listed() {
@@ -36,7 +37,9 @@ fn the_trace_that_ships_tells_its_trees_and_what_would_shorten_its_proofs() {
     let proofs = Proofs::parse(&fs::read_to_string(path).expect("a trace")).expect("a trace");
     assert_eq!(proofs.count, 4);
     // Two buckets and a merge have 2^13 rows at rate 8, a wrap has 2^12 at rate 16. Each commits to 135 wires.
-    assert_eq!(proofs.trees.get(&Tree { log_rows: 16, columns: 135 }), Some(&4));
+    for (log_blowup, count) in [(3, 3), (4, 1)] {
+        assert_eq!(proofs.trees.get(&Tree { log_rows: 16, columns: 135, log_blowup }), Some(&count));
+    }
     let trees: u64 = proofs.trees.values().sum();
     assert!(trees >= 12, "wires, products and quotients of four proofs: {trees}");
     let answers = answers(&proofs).expect("machines");
@@ -52,9 +55,9 @@ fn the_trace_that_ships_tells_its_trees_and_what_would_shorten_its_proofs() {
 /// A baseline with fixed times, which needs no clock.
 fn baseline() -> Baseline {
     let codes = [(Code::Kernels, 0.005), (Code::Textbook, 0.1)];
-    let rows = Workload::FIGURES
-        .into_iter()
-        .flat_map(|workload| codes.map(|(code, one)| Measured { workload, code, one, two: Some(0.6 * one) }));
+    let rows = Workload::FIGURES.into_iter().flat_map(|workload| {
+        codes.map(|(code, one)| Measured { workload, code, seconds: vec![(1, one), (2, 0.6 * one)] })
+    });
     Baseline { log_size: 20, conditions: "made up".into(), rows: rows.collect() }
 }
 
@@ -102,6 +105,21 @@ fn printed_cells_are_reproduced_but_for_the_misprints() {
     assert!(reproduce(Item::MtuFig6, &costs, None).is_err());
     let section = reproduce(Item::MtuFig6, &costs, Some(&cpu)).expect("a baseline");
     assert!(section.lines.iter().all(|l| l.ours.is_finite()));
+    // One and two threads are measured, and more are computed.
+    let figure = |name: &str| &section.figures.iter().find(|(found, _)| found == name).expect("a figure").1;
+    let points: Vec<_> = figure("mtu-fig6-1024-textbook").series.iter().flat_map(|series| &series.points).collect();
+    assert!(
+        points
+            .iter()
+            .all(|p| p.origin == PointOrigin::Published || (p.origin == PointOrigin::Modelled) == (p.x <= 2.0))
+    );
+    // What the kernels take on both cores, by what 32 elements take.
+    let line =
+        section.lines.iter().find(|l| l.quantity == "product-mle, 32 PEs, 1024 GB/s, over our kernels on all 2 cores");
+    let time =
+        mtu::run(&mtu::Params { workload: Workload::ProductMle, pes: 32, ..mtu::Params::default() }).expect("a run");
+    let expected = 0.6 * 0.005 / time.seconds;
+    assert!(line.is_some_and(|line| (line.ours / expected - 1.0).abs() < 1e-9), "{line:?} {expected}");
 }
 
 #[test]

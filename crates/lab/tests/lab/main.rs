@@ -6,3 +6,16 @@ mod mtu;
 mod mtu_trace;
 mod mutation;
 mod poseidon;
+
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+
+/// This many random designs, the same in each run.
+fn designs(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        rng_seed: RngSeed::Fixed(9),
+        failure_persistence: None,
+        max_global_rejects: u32::MAX,
+        ..ProptestConfig::with_cases(cases)
+    }
+}

@@ -12,9 +12,10 @@ use evergrove_lab::mtu::{self, Expanding, Latencies, Params, Reducing, Report, T
 use evergrove_primitives::hash::keccak::Function;
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+use crate::designs;
 
 const TRAVERSALS: [Traversal; 4] =
     [Traversal::Hybrid, Traversal::BreadthFirst, Traversal::DepthFirst, Traversal::SubtreeBreadthFirst];
@@ -77,11 +78,8 @@ fn run(params: &Params) -> Report {
     mtu::run(params).unwrap_or_else(|e| panic!("{params:?}: {e}"))
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(9), failure_persistence: None, ..ProptestConfig::with_cases(96) })]
-
-    #[test]
-    fn models_agree_with_their_formulas(
+fn check_formulas(cases: u32) {
+    proptest!(designs(cases), |(
         workload in prop::sample::select(Workload::ALL.to_vec()),
         traversal in prop::sample::select(TRAVERSALS.to_vec()),
         log_pes in 1_u32..=5,
@@ -91,7 +89,7 @@ proptest! {
         log_subtree in 8_u32..=12,
         sram in prop::sample::select(vec![0_u64, 1 << 10]),
         memory in prop::sample::select(MemoryKind::ALL.to_vec()),
-    ) {
+    )| {
         prop_assume!(!(workload.is_forward() && traversal == Traversal::SubtreeBreadthFirst));
         // No closed form: the writes of every level compete with the prefetch of the next subtree.
         prop_assume!(!(workload.all_levels() && traversal == Traversal::SubtreeBreadthFirst));
@@ -118,6 +116,81 @@ proptest! {
             prop_assert_eq!(report.bytes().abs_diff(formula::bytes(&params)) <= 2 * params.node_bytes, true,
                 "{:?}: {} against {}", params, report.bytes(), formula::bytes(&params));
         }
+    });
+}
+
+#[test]
+fn models_agree_with_their_formulas() {
+    check_formulas(96);
+}
+
+#[test]
+#[ignore = "slow: minutes, 10,000 designs"]
+fn models_agree_with_their_formulas_for_10000_designs() {
+    check_formulas(10_000);
+}
+
+/// Twice the bandwidth or clock, for random designs. With the fixed ruler a faster clock may cost time: see below.
+fn check_monotone(cases: u32) {
+    let policies: Vec<Policy> = Policy::ALL.into_iter().filter(|policy| *policy != Policy::Ruler).collect();
+    proptest!(designs(cases), |(
+        workload in prop::sample::select(Workload::ALL.to_vec()),
+        traversal in prop::sample::select(TRAVERSALS.to_vec()),
+        policy in prop::sample::select(policies),
+        latencies in prop::sample::select(vec![Latencies::Unit, Latencies::Real]),
+        log_pes in 1_u32..=5,
+        log_size in 8_u32..=13,
+        bandwidth_gb_s in 3_u64..=2048,
+        frequency_mhz in 100_u64..=3000,
+        log_subtree in 3_u32..=8,
+        node_bytes in prop::sample::select(vec![8_u64, 16, 32, 48]),
+    )| {
+        prop_assume!(!(workload.is_forward() && traversal == Traversal::SubtreeBreadthFirst));
+        let base = Params {
+            workload, traversal, policy, latencies, pes: 1 << log_pes, log_size, bandwidth_gb_s, frequency_mhz, log_subtree,
+            node_bytes, ..Params::default()
+        };
+        for (name, off) in [
+            ("bandwidth", worst(&base, &[bandwidth_gb_s, 2 * bandwidth_gb_s], |p, step| p.bandwidth_gb_s = step)),
+            ("clock", worst(&base, &[frequency_mhz, 2 * frequency_mhz], |p, step| p.frequency_mhz = step)),
+        ] {
+            prop_assert!(off <= 0.0, "{}: {:+.4} for {:?}", name, off, base);
+        }
+    });
+}
+
+#[test]
+fn random_designs_are_not_slower_with_more_bandwidth_or_clock() {
+    check_monotone(96);
+}
+
+#[test]
+#[ignore = "slow: minutes, 10,000 designs"]
+fn more_of_something_is_not_slower_for_10000_designs() {
+    check_monotone(10_000);
+}
+
+/// The rounds of a SumCheck are the levels of a tree, breadth first.
+#[test]
+fn rounds_are_levels() {
+    for (pes, bandwidth_gb_s, node_bytes) in
+        [(2, 1024, 16), (8, 1024, 16), (32, 512, 16), (32, 64, 32), (256, 2048, 16)]
+    {
+        let params = Params {
+            workload: Workload::MleEvaluation,
+            traversal: Traversal::BreadthFirst,
+            pes,
+            bandwidth_gb_s,
+            node_bytes,
+            log_size: 17,
+            ..Params::default()
+        };
+        let (operations, bytes) = ((params.leaves() - 1) as f64, formula::bytes(&params) as f64);
+        let expected = formula::rounds(&params, operations, bytes, f64::from(params.log_size), 0.0);
+        let cycles = run(&params).cycles as f64;
+        assert!((cycles - expected).abs() <= 0.01 * expected + 4.0 * params.latency() as f64, "{cycles} {expected}");
+        let turns = formula::rounds(&params, operations, bytes, 17.0, 100.0);
+        assert_eq!(turns - expected, 1700.0);
     }
 }
 

@@ -9,9 +9,10 @@ use evergrove_lab::engine::{MemoryKind, Stall};
 use evergrove_lab::poseidon::{self, Convention, Latency, Matrix, Outputs, Params, Pipelines, formula, transform};
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+use crate::designs;
 
 fn words(count: usize, seed: u64) -> Vec<Goldilocks> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -210,11 +211,8 @@ fn full_queues_hold_up_what_is_before_them() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(9), failure_persistence: None, ..ProptestConfig::with_cases(64) })]
-
-    #[test]
-    fn the_model_agrees_with_its_formula(
+fn check_formula(cases: u32) {
+    proptest!(designs(cases), |(
         log_rows in 13_u32..=15,
         columns in 5_u32..=80,
         link_gbit_s in 4.0_f64..=256.0,
@@ -229,7 +227,7 @@ proptest! {
         outputs in prop::sample::select(vec![Outputs::Cap, Outputs::Digests]),
         trees in 1_u64..=2,
         network_latency in 0_u64..=200,
-    ) {
+    )| {
         let pipelines = Pipelines { multiplier, ..Pipelines::default() };
         let trees = if overlapped { trees } else { 1 };
         let digest_queue = [1024, 4096, 1 << 20][multiplier as usize % 3];
@@ -242,10 +240,12 @@ proptest! {
         // An idle memory saves up to 64 KiB of bandwidth.
         let saved = params.hbm_bytes_per_cycle().map_or(0.0, |rate| 65_536.0 / rate);
         prop_assert!((found - expected).abs() < 0.01 * expected + saved, "{params:?}: {found} against {expected}");
-    }
+    });
+}
 
-    #[test]
-    fn so_do_transforms_wider_trees_boards_and_banks(
+/// The same with transforms, wider trees, boards and banks.
+fn check_wider_formula(cases: u32) {
+    proptest!(designs(cases), |(
         log_rows in 13_u32..=14,
         columns in 5_u32..=40,
         link_gbit_s in 4.0_f64..=256.0,
@@ -257,7 +257,7 @@ proptest! {
         boards in prop::sample::select(vec![(1_u32, 1_u32), (2, 1), (2, 2), (4, 2)]),
         hbm in prop::sample::select(MemoryKind::ALL.to_vec()),
         bhe in prop::sample::select(vec![118_u32, 59, 30]),
-    ) {
+    )| {
         let extends = log_blowup > 0;
         let (leaf_boards, branch_boards) = match arity {
             _ if extends => (1, 1),
@@ -276,7 +276,75 @@ proptest! {
         let found = poseidon::run(&params).expect("a valid engine").cycles as f64;
         let expected = formula::cycles(&params);
         prop_assert!((found / expected - 1.0).abs() < 0.02, "{params:?}: {found} against {expected}");
-    }
+    });
+}
+
+#[test]
+fn the_model_agrees_with_its_formula() {
+    check_formula(64);
+}
+
+#[test]
+fn so_do_transforms_wider_trees_boards_and_banks() {
+    check_wider_formula(64);
+}
+
+#[test]
+#[ignore = "slow: minutes, 10,000 designs"]
+fn the_model_agrees_with_its_formula_for_10000_designs() {
+    check_formula(5_000);
+    check_wider_formula(5_000);
+}
+
+/// Twice the link, memory, clock or places of a queue, or one core more, for random designs.
+fn check_monotone(cases: u32) {
+    proptest!(designs(cases), |(
+        log_rows in 8_u32..=12,
+        columns in 5_u32..=60,
+        link_gbit_s in 4.0_f64..=256.0,
+        lhe in prop::sample::select(vec![118_u32, 59, 12]),
+        bhe in prop::sample::select(vec![118_u32, 59, 30]),
+        hbm_gb_s in prop::sample::select(vec![20_u64, 60, 460]),
+        by_columns in any::<bool>(),
+        overlapped in any::<bool>(),
+        lhe_cores in 1_u32..=4,
+        outputs in prop::sample::select(vec![Outputs::Cap, Outputs::Digests]),
+        trees in 1_u64..=2,
+        digest_queue in prop::sample::select(vec![64_u64, 1024]),
+    )| {
+        let trees = if overlapped { trees } else { 1 };
+        let base = Params {
+            log_rows, columns, link_gbit_s, lhe_sboxes: lhe, bhe_sboxes: bhe, hbm_gb_s, by_columns, overlapped, lhe_cores,
+            trees, outputs, digest_queue, ..Params::default()
+        };
+        let run = |p: &Params| poseidon::run(p).expect("a valid engine").seconds;
+        let least = run(&base);
+        for more in [
+            Params { link_gbit_s: 2.0 * link_gbit_s, ..base.clone() },
+            Params { hbm_gb_s: 2 * hbm_gb_s, ..base.clone() },
+            Params { frequency_mhz: 2 * base.frequency_mhz, ..base.clone() },
+            Params { digest_queue: 2 * digest_queue, ..base.clone() },
+            Params { input_queue: 2 * base.input_queue, ..base.clone() },
+            Params { lhe_cores: lhe_cores + 1, ..base.clone() },
+        ] {
+            let off = run(&more) / least - 1.0;
+            prop_assert!(off < NOISE, "{:?} takes {:+.4} of the time of {:?}", more, off, base);
+        }
+    });
+}
+
+/// How much slower a run may become with more of a resource, because rows then come in other cycles.
+const NOISE: f64 = 0.005;
+
+#[test]
+fn more_of_something_is_not_slower() {
+    check_monotone(48);
+}
+
+#[test]
+#[ignore = "slow: minutes, 10,000 designs"]
+fn more_of_something_is_not_slower_for_10000_designs() {
+    check_monotone(10_000);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use ark_bls12_377::{Fq, Fr, G1Affine, G1Projective, g1};
 use ark_ec::twisted_edwards::TECurveConfig;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, Field};
-use evergrove_kernels::msm::{CheckedPoints, subset_sum};
+use evergrove_curves::{CheckedPoints, subset_sum};
 use evergrove_lab::msm::{Params, padd_cycles, recode, scalars};
 use evergrove_primitives::field::prime::PrimeElement;
 use evergrove_primitives::field::prime::reference::{add, mul, sub};

@@ -7,6 +7,7 @@
 mod bus;
 mod claims;
 mod columns;
+mod count;
 mod memory;
 mod polynomial;
 mod rows;
@@ -20,6 +21,7 @@ use evergrove_primitives::field::{Cubic, Quadratic};
 use evergrove_primitives::lanes::Isa;
 
 use crate::circuit::{Circuit, Witness};
+use crate::count::Count;
 use crate::whir::{self, Oracles, chunk_sums};
 use crate::writer::Writer;
 pub use claims::reduce;
@@ -42,6 +44,8 @@ pub struct Prover<K> {
     symbols: Vec<Symbolic>,
     numbers: Vec<Goldilocks>,
     shared: Arc<Shared>,
+    /// The work of the bus and of the SumCheck over rows.
+    counts: [Count; 2],
 }
 
 /// The data that proofs of both circuits of a key share.
@@ -54,14 +58,14 @@ struct Shared {
 /// A step of a proof that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The commitment to the stack.
-    Commitment,
+    /// The stack, from the columns.
+    Stack,
+    /// A part of the commitment to the stack, or of its opening.
+    Whir(whir::Step),
     /// Fractions, their sums and SumChecks.
-    Bus,
+    Bus(Count),
     /// The SumCheck over rows, and the values of columns.
-    Rows,
-    /// The opening.
-    Opening,
+    Rows(Count),
 }
 
 /// A field for proofs. Its prover is compiled once in this crate, and not in every crate that uses it: that takes a
@@ -120,11 +124,12 @@ impl<K: ProofField> Prover<K> {
         assert_eq!(circuit.layout(), parameters.layout(), "the parameters of the circuit");
         assert_eq!(circuit.tables(), parameters.tables(), "the parameters of the circuit");
         let layout = circuit.layout();
-        let symbols =
+        let symbols: Vec<Symbolic> =
             layout.heights().map(|(table, _)| Symbolic::new(circuit.tables(), table, &layout.starts(table))).collect();
         let rows = layout.heights().map(|(_, shape)| shape.rows()).max().unwrap_or(0);
         let numbers = (0..rows as u64).map(Goldilocks::new).collect();
-        Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers, shared }
+        let counts = [count::bus::<K>(layout, &symbols), count::rows::<K>(layout, &symbols)];
+        Self { parameters: parameters.clone(), fixed: circuit.fixed_stack(), symbols, numbers, shared, counts }
     }
 
     /// A proof for [`verify`](evergrove_verifier::argument::verify). A proof from an invalid witness is refused.
@@ -173,8 +178,13 @@ impl<K: Extension> Prover<K> {
         let Shared { oracles, memory } = &*self.shared;
         let mut committed = memory.take(layout.committed().elements());
         witness.write_stack(tables, layout, &mut committed);
-        let commitment = whir::commit(oracles, layout.committed(), &committed).send(&mut t);
-        ended(Step::Commitment);
+        ended(Step::Stack);
+        let mut part = |step| ended(Step::Whir(step));
+        let commitment = whir::commit_observed(oracles, layout.committed(), &committed, &mut part).send(&mut t);
+        let samples = parameters.schedule().rounds[0].samples;
+        if samples > 0 {
+            part(whir::Step::Products(Count::chunk_sums::<K>(samples, committed.len())));
+        }
 
         let (alpha, beta) = (t.challenge(), t.challenge());
         let ones = [Goldilocks::ONE; BLOCK];
@@ -192,7 +202,7 @@ impl<K: Extension> Prover<K> {
             alpha - horner(&mut reader, &tuple, beta)
         };
         let rho = bus::prove(isa, &mut t, leaves, public, memory);
-        ended(Step::Bus);
+        ended(Step::Bus(self.counts[0]));
 
         let bus = Bus { alpha, beta, lambda: t.challenge() };
         let places = place_weights(&mut reader, parameters, &Coordinates::new(&mut Reader::<K>::new(&[]), rho.clone()));
@@ -212,11 +222,11 @@ impl<K: Extension> Prover<K> {
         }
         t.send(&values);
         let eta = t.challenge();
-        ended(Step::Rows);
+        ended(Step::Rows(self.counts[1]));
 
-        commitment.open(|table| layout.shape(table), &r, eta, sums, &mut t);
+        let mut part = |step| ended(Step::Whir(step));
+        commitment.open_observed(|table| layout.shape(table), &r, eta, sums, &mut t, &mut part);
         memory.give(committed);
-        ended(Step::Opening);
         t.finish()
     }
 }

@@ -86,6 +86,11 @@ impl Symbolic {
         }
     }
 
+    /// Ports of a row.
+    pub(super) fn ports(&self) -> usize {
+        self.ports.len()
+    }
+
     /// The numerator and the denominator of a port.
     pub(super) fn fraction<K: Extension>(
         &self,

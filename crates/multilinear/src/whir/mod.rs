@@ -16,16 +16,29 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evergrove_kernels::multilinear::mle::eq_table_vec;
+pub use evergrove_kernels::oracle::Stage;
 use evergrove_kernels::oracle::{Domain, Keep, Oracle, Workspace};
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};
 
+use crate::count::Count;
 use crate::writer::Writer;
 use evergrove_verifier::argument::transcript::Word;
 use evergrove_verifier::argument::{Round, Schedule, tags};
 use evergrove_verifier::key::chunk_weights;
 use evergrove_verifier::tables::{BLOCK, BLOCK_LOG, Shape, Stack, Table, query};
+
+/// A part of a commitment or of an opening that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A stage of an oracle. Oracle 0 is the commitment to the stack.
+    Oracle(usize, Stage),
+    /// A proof of work, and the numbers that had to be tried.
+    Grinding(u64),
+    /// All work between these.
+    Products(Count),
+}
 
 /// The data that the openings of one schedule share: domains, and the memory of oracles, which is kept for the next
 /// opening. New memory would be cleared page by page, which takes a tenth of a proof's time. There is as much memory as
@@ -57,11 +70,13 @@ impl Oracles {
     }
 
     /// Oracle i, of columns of coefficients.
-    fn oracle(&self, i: usize, columns: &[&[Goldilocks]]) -> Oracle {
+    fn oracle(&self, i: usize, columns: &[&[Goldilocks]], ended: &mut dyn FnMut(Step)) -> Oracle {
         let kept = self.kept[i].lock().unwrap_or_else(PoisonError::into_inner).pop();
         let cap = self.schedule.rounds[i].cap as u32;
         kept.map_or_else(|| Workspace::new(Arc::clone(&self.domains[i]), columns.len(), cap, Keep::Values), Ok)
-            .and_then(|workspace| workspace.commit_coefficients(columns))
+            .and_then(|workspace| {
+                workspace.commit_coefficients_observed(columns, &mut |stage| ended(Step::Oracle(i, stage)))
+            })
             .expect("columns of the domain's size")
     }
 
@@ -92,6 +107,19 @@ pub struct Sent<'a, K> {
 /// # Panics
 /// Unless the number of elements is that of the stack, with at most [`Schedule::width`] columns.
 pub fn commit<'a>(oracles: &'a Oracles, stack: &'a Stack, elements: &'a [Goldilocks]) -> Commitment<'a> {
+    commit_observed(oracles, stack, elements, &mut |_| ())
+}
+
+/// [`commit`] that reports the end of each stage.
+///
+/// # Panics
+/// As [`commit`].
+pub fn commit_observed<'a>(
+    oracles: &'a Oracles,
+    stack: &'a Stack,
+    elements: &'a [Goldilocks],
+    ended: &mut dyn FnMut(Step),
+) -> Commitment<'a> {
     assert_eq!(elements.len(), stack.elements(), "the elements of the stack");
     let schedule = &oracles.schedule;
     let rows = 1 << (schedule.variables - schedule.rounds[0].fold);
@@ -101,7 +129,7 @@ pub fn commit<'a>(oracles: &'a Oracles, stack: &'a Stack, elements: &'a [Goldilo
     let last: Vec<Goldilocks> = rest.iter().copied().chain(zeros.iter().copied()).take(rows).collect();
     let columns = whole.chunks_exact(rows).chain([&last[..]]).chain(core::iter::repeat(&zeros[..]));
     let columns: Vec<&[Goldilocks]> = columns.take(schedule.width).collect();
-    Commitment { oracles, stack, elements, oracle: oracles.oracle(0, &columns) }
+    Commitment { oracles, stack, elements, oracle: oracles.oracle(0, &columns, ended) }
 }
 
 fn words(digests: &[Digest]) -> Vec<Word> {
@@ -160,6 +188,22 @@ impl<K: Extension> Sent<'_, K> {
         sums: Vec<K>,
         writer: &mut Writer<K>,
     ) {
+        self.open_observed(shapes, point, eta, sums, writer, &mut |_| ());
+    }
+
+    /// [`Sent::open`] that reports the end of each part; parts follow each other without a gap.
+    ///
+    /// # Panics
+    /// As [`Sent::open`].
+    pub fn open_observed(
+        self,
+        shapes: impl Fn(Table) -> Option<Shape>,
+        point: &[K],
+        eta: K,
+        sums: Vec<K>,
+        writer: &mut Writer<K>,
+        ended: &mut dyn FnMut(Step),
+    ) {
         let Commitment { oracles, stack, oracle, .. } = self.commitment;
         let schedule = &oracles.schedule;
         let tables = schedule.tables();
@@ -188,6 +232,8 @@ impl<K: Extension> Sent<'_, K> {
             challenges.push(sum_round(writer, &mut sums));
         }
         challenges.reverse();
+        let mut work = Count::sum_rounds::<K>(sums.len(), count, challenges.len())
+            + Count::fold::<K>(1 << tables[1], schedule.width, sums.len());
         let columns = eq_table_vec(&challenges).expect("few coordinates");
         let f = kernels::fold(isa, &oracle, &columns[..schedule.width]);
         let mut weights = vec![K::ZERO; f.len()];
@@ -211,7 +257,8 @@ impl<K: Extension> Sent<'_, K> {
                 let columns: Vec<&[Goldilocks]> = (0..1 << next.fold)
                     .flat_map(|c| coefficients.iter().map(move |part| &part[c * rows..(c + 1) * rows]))
                     .collect();
-                let next = oracles.oracle(i + 1, &columns);
+                ended(Step::Products(core::mem::take(&mut work)));
+                let next = oracles.oracle(i + 1, &columns, ended);
                 writer.send_words(&words(next.cap()));
                 for _ in 0..schedule.rounds[i + 1].samples {
                     let z = writer.challenge();
@@ -223,7 +270,9 @@ impl<K: Extension> Sent<'_, K> {
                 writer.send(f);
                 None
             };
-            writer.work(round.grinding);
+            work += Count::samples::<K>(joined.len(), f.len());
+            ended(Step::Products(core::mem::take(&mut work)));
+            ended(Step::Grinding(writer.work(round.grinding)));
             let indices = writer.indices(round.queries, schedule.depth(i));
             let joining = writer.challenge();
             open_leaves(writer, &asked, &indices);
@@ -241,16 +290,19 @@ impl<K: Extension> Sent<'_, K> {
                     (power, query::point(index))
                 })
                 .collect();
+            work += Count::queries::<K>(queries.len(), weights.len());
             kernels::add_queries(isa, &queries, weights);
             if let Some(next) = next {
                 oracles.keep(i, core::mem::replace(&mut asked, next));
             }
             let rounds = schedule.rounds.get(i + 1).map_or(tables[i + 1], |next| next.fold);
+            work += Count::sum_rounds::<K>(1, 1 << tables[i + 1], rounds);
             for _ in 0..rounds {
                 sum_round(writer, &mut sum);
             }
         }
         oracles.keep(schedule.rounds.len() - 1, asked);
+        ended(Step::Products(work));
     }
 }
 

@@ -1,13 +1,14 @@
 //! Proofs by the prover without tricks: accepted, and refused after every change.
 
 use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
-use evergrove_multilinear::prover::{ProofField, Prover};
+use evergrove_multilinear::count::Count;
+use evergrove_multilinear::prover::{ProofField, Prover, Step};
 use evergrove_multilinear::reference::{holds, opening, prove};
 use evergrove_multilinear::whir::{self, Oracles};
 use evergrove_multilinear::writer::Writer;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Goldilocks, Quadratic};
-use evergrove_primitives::lanes::available;
+use evergrove_primitives::lanes::{Isa, available};
 use evergrove_verifier::argument::{
     Parameters, ParametersError, Refusal, Round, Schedule, Statement, read_up_to_fixed, tags,
 };
@@ -225,6 +226,63 @@ fn proofs_are_those_of_the_definition<K: ProofField>() {
 #[test]
 fn proofs() {
     proofs_are_those_of_the_definition::<Quadratic>();
+}
+
+/// Steps follow each other in the order of the protocol, and their work is that of its shapes.
+#[test]
+fn steps_and_their_work() {
+    let counts = |rows: usize| {
+        let example = Example::<Quadratic>::of(1, [rows, 0]);
+        let Example { circuit, parameters, witness, statement } = &example;
+        let (layout, schedule) = (parameters.layout(), parameters.schedule());
+        let mut steps = Vec::new();
+        let writer = Writer::new(tags::TRANSCRIPT);
+        let prover = Prover::new(circuit, parameters);
+        let proof = prover.write(Isa::detect(), writer, statement, witness, &mut |step| steps.push(step));
+        assert!(proof == prover.prove(statement, witness), "an observer changes nothing");
+
+        let oracle = |i: usize| {
+            let coset = [whir::Stage::Extension, whir::Stage::Leaves];
+            let cosets = [coset].repeat(1 << schedule.rounds[i].rate).concat();
+            cosets.into_iter().chain([whir::Stage::Levels]).map(move |stage| (i, stage)).collect::<Vec<_>>()
+        };
+        let oracles: Vec<_> = (0..schedule.rounds.len()).flat_map(oracle).collect();
+        let found =
+            |step: &Step| if let Step::Whir(whir::Step::Oracle(i, stage)) = step { Some((*i, *stage)) } else { None };
+        assert_eq!(steps.iter().filter_map(found).collect::<Vec<_>>(), oracles);
+        assert_eq!(steps[0], Step::Stack);
+        let at = |of: &dyn Fn(&Step) -> bool| steps.iter().position(of).expect("a step");
+        let (bus, rows) = (at(&|step| matches!(step, Step::Bus(_))), at(&|step| matches!(step, Step::Rows(_))));
+        assert_eq!((bus, rows), (1 + oracle(0).len(), bus + 1));
+
+        let (mut opening, mut tried) = (Count::default(), 0);
+        for step in &steps[rows + 1..] {
+            match step {
+                Step::Whir(whir::Step::Products(count)) => opening += *count,
+                Step::Whir(whir::Step::Grinding(numbers)) => tried += u64::from(*numbers > 0),
+                Step::Whir(whir::Step::Oracle(i, _)) => assert!(*i > 0),
+                other => panic!("{other:?} in an opening"),
+            }
+        }
+        assert_eq!(tried as usize, schedule.rounds.len());
+        // Every variable is bound once.
+        assert_eq!(opening.rounds as usize, schedule.variables);
+        let (Step::Bus(bus), Step::Rows(rows)) = (steps[bus], steps[rows]) else { unreachable!("found above") };
+        // Layers of two and more lines.
+        let layers = layout.bus_variables() as u64;
+        assert_eq!((bus.rounds, rows.rounds as usize), (layers * (layers - 1) / 2, layout.row_variables()));
+        // Three products of K a node, thirteen and two a line of each layer, and the fractions of all ports.
+        let places = 1_u64 << layers;
+        assert!(bus.products > 4 * (3 * (places - 2) + 15 * (places - 2) - 13 * (layers - 1)));
+        [bus, rows, opening]
+    };
+    let [few, many] = [counts(20 * BLOCK), counts(40 * BLOCK)];
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(few.products > 0 && few.products < many.products && few.bytes < many.bytes, "{few:?} {many:?}");
+    }
+    // The permutations have doubled, which are most of the work on rows.
+    let ratio = many[1].products as f64 / few[1].products as f64;
+    assert!((1.8..2.0).contains(&ratio), "{ratio}");
 }
 
 /// More blocks than a sum takes products without a carry.

@@ -2,6 +2,7 @@
 
 mod design;
 mod figure;
+mod mix;
 mod reproduce;
 mod whatif;
 
@@ -25,6 +26,7 @@ enum Command {
     Pareto(figure::ParetoArgs),
     Plot(figure::PlotArgs),
     Whatif(whatif::Args),
+    Mix(mix::Args),
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
@@ -35,5 +37,6 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         Command::Pareto(args) => figure::pareto(args, terminal),
         Command::Plot(args) => figure::plot(args, terminal),
         Command::Whatif(args) => whatif::run(args, terminal),
+        Command::Mix(args) => mix::run(args, terminal),
     }
 }
