@@ -7,9 +7,10 @@ FOLDER has the files that the test `gates_are_written` of evergrove-grove writes
 NAME.determined.smt2 claims that its inputs determine its outputs, NAME.specified.smt2 that the specification follows.
 NAME.unstated stands for a gate whose specification cannot be written over the field.
 
-Then the script removes one constraint at a time. It has found a mutant if a goal becomes satisfiable. With --bless it
-writes the table of the page again, and keeps the reasons in the last column. If gates are named, it prints their results
-and compares nothing.
+A problem is asked in the theory of finite fields, or in that of bit-vectors, where smt_integers.py says why both are
+equal. Then the script removes one constraint at a time. It has found a mutant if a goal becomes satisfiable. With --bless it
+writes the table of the page again, or only the rows of gates that are named, and keeps the reasons in the last column.
+Without, it compares the table with the results, or prints the results of gates that are named.
 """
 
 import argparse
@@ -23,17 +24,23 @@ import resource
 import subprocess
 import sys
 
+import smt_integers
+
+SCRIPTS = [pathlib.Path(__file__), pathlib.Path(smt_integers.__file__)]
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/math/gates.md"
 BEGIN, END = "<!-- results of scripts/test_smt.py -->\n", "<!-- end of results -->\n"
-# Seconds of processor time for one goal, and for one goal of a mutant.
-LIMIT, MUTANT_LIMIT = 20, 4
+# Seconds of processor time for one problem, and for one problem of a mutant.
+LIMIT, MUTANT_LIMIT = 12, 4
+# The same for a problem that is soon decided, or asked in another form.
+SHORT = 2
 # The constraints of a gate that are removed: all, or this many at equal distances.
 MUTANTS = 4
-# Goals of a mutant that are tried one by one.
-TRIES = 1
-SPLIT = [("ff-solver", "split"), ("ff-bitsum", "true")]
-BASES = [("ff-solver", "gb")]
+# Goals that are asked together.
+CHUNK = 4
+# Strategies for equations over the field. Problems with bit-vectors need none.
+SPLIT = ("ff-solver=split", "ff-bitsum=true")
+BASES = ("ff-solver=gb",)
 # Codes of a solver's process.
 SAT, UNSAT, ERROR = 10, 20, 30
 
@@ -41,45 +48,52 @@ SAT, UNSAT, ERROR = 10, 20, 30
 class File:
     """An SMT-LIB file: declarations and assertions, then goals."""
 
-    def __init__(self, path):
-        head, *goals = path.read_text().split("(push 1)\n")
+    def __init__(self, head, goals):
         self.head = head
-        self.goals = [goal.split("(check-sat)")[0] for goal in goals]
+        self.goals = goals
+        self.inputs = re.search("^; inputs:(.*)$", head, re.M).group(1).split()
+
+    @classmethod
+    def read(cls, path):
+        head, *goals = path.read_text().split("(push 1)\n")
+        return cls(head, [goal.split("(check-sat)")[0] for goal in goals])
 
     def without(self, constraint):
-        """The same without a constraint, its goals that share variables with it first."""
+        """The same without a constraint."""
         mark = re.compile(rf" :named c{constraint}(_[12])?\)\)$")
         lines = self.head.splitlines(keepends=True)
-        removed = [line for line in lines if mark.search(line.rstrip())]
-        other = File.__new__(File)
-        other.head = "".join(line for line in lines if line not in removed)
-        named = set(re.findall(r"\|[^|]*\|", "".join(removed)))
-        other.goals = sorted(self.goals, key=lambda goal: named.isdisjoint(re.findall(r"\|[^|]*\|", goal)))
-        return other
+        return File("".join(line for line in lines if not mark.search(line.rstrip())), self.goals)
+
+    def pinned(self, value):
+        """The same with a value for all inputs. A solver finds such an assignment sooner."""
+        pins = [] if value is None else [f"(assert (= {x} (as ff{value} F)))\n" for x in self.inputs]
+        return File(self.head + "".join(pins), self.goals)
+
+    def problem(self, goals):
+        """That one of the goals holds, in the theory of finite fields."""
+        inner = [re.fullmatch(r"\(assert (.*)\)\n", goal).group(1) for goal in goals]
+        return f"{self.head}(assert (or false {' '.join(inner)}))\n"
 
 
 def solve():
-    """Prints the verdict on each problem in standard input, up to the first one that is not unsat. Each has a process of
-    its own, with the given seconds of processor time. Its options are the other arguments."""
+    """Prints the verdict on the problem in standard input. It has a process of its own, with the given seconds of
+    processor time. Its options are the other arguments."""
     import cvc5
 
-    head, *goals = json.load(sys.stdin)
-    for goal in goals:
-        child = os.fork()
-        if child == 0:
-            # An error of the solver, a limit and a signal are neither of these codes.
-            code = ERROR
-            try:
-                resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)
-                resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-                result = decide(cvc5, head + goal, sys.argv[3:])
-                code = UNSAT if result.isUnsat() else SAT if result.isSat() else ERROR
-            finally:
-                os._exit(code)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print({UNSAT: "unsat", SAT: "sat"}.get(code, "unknown"), flush=True)
-        if code != UNSAT:
-            break
+    problem = sys.stdin.read()
+    child = os.fork()
+    if child == 0:
+        # An error of the solver, a limit and a signal are neither of these codes.
+        code = ERROR
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+            result = decide(cvc5, problem, sys.argv[3:])
+            code = UNSAT if result.isUnsat() else SAT if result.isSat() else ERROR
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print({UNSAT: "unsat", SAT: "sat"}.get(code, "unknown"))
 
 
 def decide(cvc5, problem, options):
@@ -95,56 +109,80 @@ def decide(cvc5, problem, options):
     return solver.checkSat()
 
 
-def verdict(head, goals, options, limit):
-    """sat if a goal is satisfiable, unsat if none is; unknown if the solver did not decide one of them in time."""
-    options = [f"{name}={value}" for name, value in options]
+def verdict(problem, options, limit):
+    """sat, unsat or unknown."""
     command = [sys.executable, __file__, "--solve", str(limit), *options]
-    done = subprocess.run(command, input=json.dumps([head, *goals]), capture_output=True, text=True)
-    found = done.stdout.split()
-    if len(found) == len(goals) and found[-1] != "unknown":
-        return found[-1]
-    return found[-1] if found and found[-1] == "sat" else "unknown"
+    done = subprocess.run(command, input=problem, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
 
 
-def any_of(file):
-    """One goal that holds where one of the file's goals holds."""
-    inner = [re.fullmatch(r"\(assert (.*)\)\n", goal).group(1) for goal in file.goals]
-    return f"(assert (or false {' '.join(inner)}))\n"
+def ask(file, reading, goals, limit, known=None, exact=True):
+    """The verdict on the claim that one of the goals holds. It is asked with bit-vectors, unless large numbers are
+    multiplied, and as the file says it. If there are known variables, it is also asked with some of the assertions, which
+    can only refute it."""
+    wanted = ("or", [smt_integers.goal_of(goal) for goal in goals] + [False])
+    own = smt_integers.Reading([wanted], reading)
+    if False in own.assertions:
+        return "unsat"
+    bits = lambda reading: (lambda: smt_integers.in_bits(reading), (), limit)
+    field = lambda reading: (lambda: smt_integers.in_field(reading), SPLIT, SHORT)
+    parts = []
+    if known is not None:
+        near, close, more = smt_integers.parts(reading, wanted, known)
+        parts = [bits(part) for part in ([close, more] if exact else [close]) if not smt_integers.multiplies(part)]
+        parts.insert(0 if any(map(reading.large, smt_integers.names(wanted))) else 1, field(near))
+        parts += [field(own)] if exact else []
+    whole = [] if smt_integers.multiplies(own) else [bits(own)]
+    if known is not None or not whole:
+        whole += [(lambda: file.problem(goals), options, limit) for options in (SPLIT, BASES)]
+    for number, (problem, options, seconds) in enumerate(parts + whole if exact else parts):
+        found = verdict(problem(), options, seconds)
+        if found == "unsat" or (found == "sat" and number >= len(parts)):
+            return found
+    return "unknown"
 
 
 def judge(file):
-    """sat if a goal is satisfiable, unsat if none is, otherwise unknown. Goals are tried together, then one by one."""
-    together = [any_of(file)]
-    for options, goals, limit in (
-        (SPLIT, together, LIMIT // 4),
-        (SPLIT, file.goals, LIMIT // 2),
-        (SPLIT, together, LIMIT),
-        (BASES, together, LIMIT),
-    ):
-        found = verdict(file.head, goals, options, limit)
-        if found != "unknown":
+    """sat if a goal is satisfiable, unsat if none is, otherwise unknown. The statements that goals deny are used for the
+    goals after them."""
+    reading = smt_integers.head(file.head)
+    if not smt_integers.multiplies(reading):
+        own = smt_integers.Reading([("or", [smt_integers.goal_of(goal) for goal in file.goals] + [False])], reading)
+        if verdict(smt_integers.in_bits(own), (), SHORT) == "unsat":
+            return "unsat"
+    known, size = set(file.inputs), 1 if smt_integers.multiplies(reading) else CHUNK
+    for start in range(0, len(file.goals), size):
+        chunk = file.goals[start : start + size]
+        known = known.union(*(smt_integers.names(smt_integers.goal_of(goal)) for goal in chunk))
+        together = size > 1 and ask(file, reading, chunk, SHORT, known, exact=False) == "unsat"
+        for goal in chunk:
+            if not together and (found := ask(file, reading, [goal], LIMIT, known)) != "unsat":
+                return found
+            reading = smt_integers.Reading([("not", smt_integers.goal_of(goal))], reading)
+    return "unsat"
+
+
+def assigned(file, goals):
+    """sat if an assignment satisfies the assertions and one of the goals, unsat if none does, otherwise unknown. Looks
+    also where all inputs are 0, or 1, or 2."""
+    first, *others = (None, 0, 1, 2)
+    large = smt_integers.multiplies(smt_integers.head(file.head))
+    for value in (*others, first) if large else (first, *others):
+        other = file.pinned(value)
+        found = ask(other, smt_integers.head(other.head), goals, MUTANT_LIMIT)
+        if found == "sat" or (found == "unsat" and value is None):
             return found
     return "unknown"
 
 
 def mutant(files, constraint):
-    """found if a goal of a file becomes satisfiable, redundant if none does, otherwise open. Looks first where all inputs
-    are 0, or 1, or 2: a solver finds these assignments sooner."""
+    """found if a goal of a file becomes satisfiable, redundant if none does, otherwise open."""
     verdicts = set()
     for file in files:
-        other = file.without(constraint)
-        inputs = re.search("^; inputs:(.*)$", file.head, re.M).group(1).split()
-        for value in (0, 1, 2, None):
-            pins = "" if value is None else "".join(f"(assert (= {x} (as ff{value} F)))\n" for x in inputs)
-            for goal in [*other.goals[:TRIES], any_of(other)]:
-                for options in (SPLIT, BASES):
-                    found = verdict(other.head + pins, [goal], options, MUTANT_LIMIT)
-                    if found != "unknown":
-                        break
-                if found == "sat":
-                    return "found"
-                if value is None:
-                    verdicts.add(found)
+        found = assigned(file.without(constraint), file.goals)
+        if found == "sat":
+            return "found"
+        verdicts.add(found)
     return "redundant" if verdicts == {"unsat"} else "open"
 
 
@@ -155,7 +193,7 @@ def gate(folder, name):
         count, about = unstated.read_text().strip().split(" ", 1)
         return [f"`{name}`", about, count, "", "", ""], [], False
     files = {kind: folder / f"{name}.{kind}.smt2" for kind in ("determined", "specified")}
-    files = {kind: File(path) for kind, path in files.items() if path.exists()}
+    files = {kind: File.read(path) for kind, path in files.items() if path.exists()}
     head = next(iter(files.values())).head
     about = head.splitlines()[0].split(": ", 1)[1]
     constraints = re.findall(r"^; c\d+: (.*)$", head, re.M)
@@ -169,16 +207,20 @@ def gate(folder, name):
     count = lambda state: sum(one == state for one in states.values())
     row = [f"`{name}`", about, str(len(constraints))]
     row += [words[verdicts[kind]] if kind in verdicts else "" for kind in ("determined", "specified")]
-    row += [f"{count('found')} of {len(states)}" if states else ""]
+    none = "none to remove" if proven and not constraints else ""
+    row += [f"{count('found')} of {len(states)}" if states else none]
     notes = [f"{name}: without {constraints[i]}: {state}" for i, state in states.items() if state != "found"]
-    ok = bool(verdicts) and set(verdicts.values()) == {"unsat"} and count("found") > 0
+    # A contradiction proves everything.
+    empty = [kind for kind, file in files.items() if assigned(file, ["(assert true)\n"]) != "sat"]
+    notes += [f"{name}: no assignment found that satisfies the assertions of {kind}" for kind in empty]
+    ok = set(verdicts.values()) == {"unsat"} and not empty and (count("found") > 0 or not constraints)
     return row, notes, ok
 
 
 def kept(folder, name):
     """The row of a gate, from an earlier run of this script on the same files if there is one."""
     files = sorted(path for path in folder.glob(f"{name}.*") if path.suffix != ".json")
-    key = hashlib.sha256(b"".join(path.read_bytes() for path in [pathlib.Path(__file__), *files])).hexdigest()
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in [*SCRIPTS, *files])).hexdigest()
     path = folder / f"{name}.json"
     if path.exists():
         result, known = json.loads(path.read_text())
@@ -221,14 +263,17 @@ def main():
             row, notes, ok = job.result()
             print(" | ".join(row), *notes, sep="\n  ", flush=True)
             rows.append((row, ok))
-    rows.sort()
-    if arguments.gates:
+    if arguments.gates and not arguments.bless:
         return
     before, found, after = PAGE.read_text().partition(BEGIN)
     page, end, after = after.partition(END)
     if not (found and end):
         sys.exit(f"{PAGE} has no place for results")
-    reasons = {cells[1].strip(): cells[-2].strip() for cells in (line.split("|") for line in page.splitlines()) if len(cells) > 7}
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")]
+    reasons = {cells[0]: cells[-1] for cells in lines}
+    asked = {row[0] for row, _ in rows}
+    rows += [(cells[:-1], not cells[-1]) for cells in lines if arguments.gates and cells[0] not in asked]
+    rows.sort()
     new = table(rows, reasons)
     if arguments.bless:
         PAGE.write_text(before + BEGIN + new + END + after)

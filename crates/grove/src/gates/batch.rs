@@ -25,6 +25,7 @@ fn node() -> Gate {
     }
     let (mut gate, Marks { received, sent, .. }) =
         m.gate("node", "height h and first position q 2^h of a node, with q below 2^(27 - h)");
+    gate.steps = gate.columns();
     let mut inputs = received.iter().map(|word| word[0].clone());
     let index = inputs.next().expect("an index");
     let flags: Vec<Poly> = inputs.collect();
@@ -38,7 +39,7 @@ fn node() -> Gate {
     gate.spec.extend(flags.iter().chain(&below).chain(&left).map(Formula::bit));
     gate.spec.push(Formula::equal(&index, &binary(&below)));
     gate.spec.extend(flags.windows(2).map(|pair| is(&pair[1], 1).implies(is(&pair[0], 1))));
-    for h in [0, 1, 13, HEIGHT - 1, HEIGHT] {
+    for h in 0..=HEIGHT {
         let case = flags.iter().enumerate().map(|(i, flag)| is(flag, (i < h).into())).collect();
         let room = &(&index + &binary(&left)) - &number((1 << (HEIGHT - h)) - 1);
         let place = Formula::equal(&first, &index.scaled(Goldilocks::new(1 << h)));

@@ -7,7 +7,7 @@ use evergrove_primitives::field::Quadratic;
 use evergrove_testkit::gates::poly::Poly;
 use evergrove_testkit::gates::rows::{self, Fixed};
 use evergrove_testkit::gates::{Formula, Gate, binary, weighed};
-use evergrove_verifier::tables::{Table, keccak, keccak_absorb, keccak_gate, keccak_plane};
+use evergrove_verifier::tables::{Table, keccak, keccak_absorb, keccak_gate, keccak_lookup, keccak_plane};
 
 use super::{fixed, is, not, number, tables};
 
@@ -139,11 +139,14 @@ fn column(part: usize) -> Gate {
     let (left, right) = (parity(4, part), if part == 0 { turned(1) } else { parity(1, part - 1) });
     // Operands and the parities of neighbours, by bits.
     let state = |y: usize, by: usize| symbolic.columns[keccak::STATE + (5 * y + by) * 16 + part].clone();
-    let digits = |gate: &mut Gate, name: &str, x: &Poly| -> Vec<Poly> {
+    let mut known: Vec<(Poly, Vec<Poly>)> = Vec::new();
+    let mut digits = |gate: &mut Gate, name: &str, x: &Poly| -> Vec<Poly> {
         let (bits, booleans) = gate.bits(name, 4);
         gate.given.extend(booleans);
         gate.given.push(Formula::equal(x, &weighed(&bits, (0..4).map(|i| 1 << (4 * i)))));
         gate.inputs.extend(bits.clone());
+        gate.inputs.push(x.clone());
+        known.push((x.clone(), bits.clone()));
         bits
     };
     let operands: Vec<[Vec<Poly>; 3]> =
@@ -152,7 +155,8 @@ fn column(part: usize) -> Gate {
     let kinds: [u64; 5] = array::from_fn(|y| keccak::MOVES[5 * y][part].turn.into());
     let mut results = Vec::new();
     for (y, [key, after, before]) in uses.iter().enumerate() {
-        let bits = looked_up(&mut gate, &format!("chi{y}"), key, kinds[y], [after, before]);
+        let bits = looked_up(&mut gate, &format!("chi{y}"), key, kinds[y], [after, before], &known);
+        known.push((before.clone(), bits.clone()));
         results.push(bits);
         gate.outputs.push(before.clone());
         if kinds[y] > 0 {
@@ -160,7 +164,7 @@ fn column(part: usize) -> Gate {
         }
     }
     let [key, after, before] = &sum;
-    let parities = looked_up(&mut gate, "parity", key, keccak::PARITY, [after, before]);
+    let parities = looked_up(&mut gate, "parity", key, keccak::PARITY, [after, before], &known);
     gate.outputs.push(before.clone());
     for digit in 0..4 {
         column_spec(&mut gate, digit, &operands, &theta, &results, &parities);
@@ -168,27 +172,71 @@ fn column(part: usize) -> Gate {
     gate
 }
 
-/// A use of the lookup table, by the digits of its key: returns the bits of the result.
-fn looked_up(gate: &mut Gate, name: &str, key: &Poly, kind: u64, [after, before]: [&Poly; 2]) -> Vec<Poly> {
+/// The bit of a digit of the lookup table, if the digit is possible.
+fn result(parity: bool, digit: u64) -> Option<u64> {
+    match (parity, digit) {
+        (true, 0..8) => Some(digit % 2),
+        (false, 0..11) => Some(u64::from(matches!(digit % 4, 0 | 3))),
+        _ => None,
+    }
+}
+
+/// The digits by which a kind of the lookup table turns its results.
+fn turn(kind: u64) -> usize {
+    if kind == keccak::PARITY { 0 } else { kind as usize }
+}
+
+/// The digits' results above are the table of the tables' code.
+#[test]
+fn the_written_lookup_is_the_table() {
+    for kind in 0..=keccak::PARITY {
+        for digits in 0..1_u64 << 16 {
+            let bits: Option<Vec<u64>> =
+                (0..4).map(|i| result(kind == keccak::PARITY, digits >> (4 * i) & 15)).collect();
+            let key = kind << 16 | digits;
+            let value = |bits: &[u64], turn: usize| (0..4).map(|i| bits[i] << (4 * ((i + turn) % 4))).sum::<u64>();
+            let expected = bits.map(|bits| [key, value(&bits, turn(kind)), value(&bits, 0)]);
+            assert_eq!(keccak_lookup::row_of(key).map(keccak_lookup::content), expected, "key {key:#x}");
+        }
+    }
+    assert_eq!(keccak_lookup::row_of((keccak::PARITY + 1) << 16), None);
+}
+
+/// A use of the lookup table, by the digits of its key: returns the bits of the result. Each digit of the key is the sum of
+/// the digits of what is known.
+fn looked_up(
+    gate: &mut Gate,
+    name: &str,
+    key: &Poly,
+    kind: u64,
+    [after, before]: [&Poly; 2],
+    known: &[(Poly, Vec<Poly>)],
+) -> Vec<Poly> {
     let parity = kind == keccak::PARITY;
+    let turn = turn(kind);
     let (digits, mut all) = gate.bits(&format!("{name}.bit.digit"), 16);
     let (bits, booleans) = gate.bits(&format!("{name}.bit.result"), 4);
     all.extend(booleans);
     all.push(Formula::equal(key, &(&binary(&digits) + &number(kind << 16))));
     for (digit, bit) in digits.chunks(4).zip(&bits) {
-        let values: Vec<u64> = if parity { (0..8).collect() } else { (0..11).collect() };
-        let row = |&s: &u64| {
-            let result = if parity { s % 2 } else { u64::from(matches!(s % 4, 0 | 3)) };
+        let row = |(s, result): (u64, u64)| {
             let mut all: Vec<Formula> = digit.iter().enumerate().map(|(i, bit)| is(bit, s >> i & 1)).collect();
             all.push(is(bit, result));
             Formula::All(all)
         };
-        all.push(Formula::Any(values.iter().map(row).collect()));
+        let rows = (0..16).filter_map(|s| Some((s, result(parity, s)?)));
+        all.push(Formula::Any(rows.map(row).collect()));
     }
-    let turn = if parity { 0 } else { kind as usize };
     all.push(Formula::equal(before, &weighed(&bits, (0..4).map(|i| 1 << (4 * i)))));
     all.push(Formula::equal(after, &weighed(&bits, (0..4).map(|i| 1 << (4 * ((i + turn) % 4))))));
     gate.constraints.push((format!("{name} lookup"), Formula::All(all)));
+    let constant = key.terms().find(|(monomial, _)| monomial.is_empty()).map_or(0, |(_, c)| c.as_u64());
+    for (i, own) in digits.chunks(4).enumerate() {
+        let at = |x: u32| Some(known.iter().find(|(column, _)| *column == Poly::variable(x))?.1[i].clone());
+        let sum = &key.substituted(&at) - &number(constant);
+        gate.spec.push(Formula::equal(&binary(own), &(&sum + &number(constant >> (4 * i) & 15))));
+    }
+    gate.steps.extend([digits, bits.clone(), vec![before.clone(), after.clone()]].concat());
     bits
 }
 

@@ -17,7 +17,7 @@ pub(super) fn gates() -> Vec<Gate> {
     for gates in [of_field::<Quadratic>("k2"), of_field::<Cubic>("k3")] {
         all.extend(gates);
     }
-    for (name, range) in [("bits-27", 27..64), ("bits-56", 56..64), ("bits-63", 63..64)] {
+    for (name, range) in [("bits-8", 8..64), ("bits-27", 27..64), ("bits-56", 56..64), ("bits-63", 63..64)] {
         all.push(range_of_bits(name, range));
     }
     all.extend([sum_of_bits(), limbs(), indices(), work()]);
@@ -91,25 +91,37 @@ fn weight<K: Extension>(field: &str, tables: &Tables<K>) -> Gate {
     let about = "y = product of 1 + r_v (z^(2^v) - 1), z the point at an index";
     let (mut gate, symbolic) = rows::of_row(&format!("query-{field}"), about, tables, row(Table::Query, &columns));
     let (index, rest) = symbolic.columns.split_at(bits);
+    let (products, rest) = rest.split_at(tables.query().products());
+    let (powers, rest) = rest.split_at(tables.query().pairs() - 1);
+    let (r, results) = rest.split_at(variables * K::DEGREE);
+    gate.steps = [index, products, powers, results].concat();
     gate.spec.extend(index.iter().map(Formula::bit));
     let mut z = number(1);
-    for (j, bit) in index.iter().enumerate() {
-        let root = Poly::constant(query::root(j));
-        let next = &(bit * &(&root * &z)) + &(&not(bit) * &z);
-        z = gate.define(&format!("z{j}"), &next);
+    for (step, column) in products.iter().enumerate() {
+        for (j, bit) in index.iter().enumerate().skip(step * query::STEP).take(query::STEP) {
+            let root = Poly::constant(query::root(j));
+            z = &(bit * &(&root * &z)) + &(&not(bit) * &z);
+        }
+        z = gate.define(&format!("z{step}"), &z);
+        gate.spec.push(Formula::equal(&z, column));
     }
-    let r = &rest[tables.query().products() + tables.query().pairs() - 1..];
     let mut y: Vec<Poly> = (0..K::DEGREE).map(|i| number((i == 0).into())).collect();
-    for (v, r) in r.chunks(K::DEGREE).take(variables).enumerate() {
-        let step = &z - &number(1);
-        let mut factor: Vec<Poly> = r.iter().map(|r| r * &step).collect();
-        factor[0] = &factor[0] + &number(1);
-        let next = product::<K>(&y, &factor);
-        y = next.iter().enumerate().map(|(i, y)| gate.define(&format!("y{v}.{i}"), y)).collect();
-        z = gate.define(&format!("square{v}"), &(&z * &z));
+    for (pair, (r, columns)) in r.chunks(2 * K::DEGREE).zip(results.chunks(K::DEGREE)).enumerate() {
+        let mut power = z.clone();
+        for r in r.chunks(K::DEGREE) {
+            let step = &power - &number(1);
+            let mut factor: Vec<Poly> = r.iter().map(|r| r * &step).collect();
+            factor[0] = &factor[0] + &number(1);
+            y = product::<K>(&y, &factor);
+            power = &power * &power;
+        }
+        y = y.iter().enumerate().map(|(i, y)| gate.define(&format!("y{pair}.{i}"), y)).collect();
+        gate.spec.extend(y.iter().zip(columns).map(|(y, column)| Formula::equal(y, column)));
+        if let Some(column) = powers.get(pair) {
+            z = gate.define(&format!("power{pair}"), &power);
+            gate.spec.push(Formula::equal(&z, column));
+        }
     }
-    let last = &rest[rest.len() - K::DEGREE..];
-    gate.spec.extend(y.iter().zip(last).map(|(y, column)| Formula::equal(y, column)));
     gate
 }
 
@@ -140,19 +152,15 @@ fn range_of_bits(name: &str, range: core::ops::Range<usize>) -> Gate {
     gate
 }
 
-/// The step of the induction for sums of bits: k bits have a sum from 0 to k, and it is 0 only if all of them are.
+/// As many bits as the widest range of a row of bits has: their sum is below p.
 fn sum_of_bits() -> Gate {
-    let mut gate = Gate::new("sum-of-bits", "a sum of at most 56 bits is 0 only if all of them are, bit by bit");
-    let [sum, bit] = ["sum", "bit"].map(|name| gate.variable(name.into()));
-    gate.inputs = vec![sum.clone(), bit.clone()];
-    gate.constraints.push(("bit".into(), Formula::bit(&bit)));
-    let next = &sum + &bit;
-    let up_to = |x: &Poly, k: u64| Formula::Any((0..=k).map(|i| is(x, i)).collect());
-    for k in 0..56 {
-        gate.spec.push(up_to(&sum, k).implies(up_to(&next, k + 1)));
-    }
-    let zero = Formula::All(vec![up_to(&sum, 55), is(&next, 0)]);
-    gate.spec.push(zero.implies(Formula::All(vec![is(&sum, 0), is(&bit, 0)])));
+    let mut gate = Gate::new("sum-of-bits", "a sum of 56 bits is 0 only if all of them are");
+    let (bits, booleans) = gate.bits("bit", 56);
+    let booleans = booleans.into_iter().enumerate().map(|(i, boolean)| (format!("bit {i}"), boolean));
+    gate.constraints.extend(booleans);
+    let sum = bits.iter().fold(Poly::default(), |sum, bit| &sum + bit);
+    gate.constraints.push(("sum".into(), Formula::Zero(sum)));
+    gate.spec.extend(bits.iter().map(|bit| is(bit, 0)));
     gate
 }
 

@@ -1,5 +1,6 @@
 //! The gadgets of slots as formulas: see docs/math/gates.md.
 
+use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
@@ -56,19 +57,31 @@ fn nibbles() -> Gate {
     gate
 }
 
-/// The header of a short string. The circuits demand elsewhere that a byte without a header is below 0x80.
+/// The form of a short string, with the demands of the circuit for headers of blocks: a byte without a header is below
+/// 0x80, and other strings have at most 55 bytes.
 fn string() -> Gate {
-    let (mut gate, [x, out, _], _) =
-        circuit("rlp-string", "the length that the first byte of a string gives", 1, |g, bit, x| {
-            let Text { single, bytes, further, .. } = g.string(x[0], bit);
+    const MOST: u64 = 55;
+    let (mut gate, [x, out, read], _) =
+        circuit("rlp-string", "form and length of a short string, from its first byte", 1, |g, bit, x| {
+            let first = g.byte_at(x[0], bit);
+            let Text { single, longer, bytes, further } = g.string(first, bit);
+            let below = g.plus(first, 0x80);
+            g.byte(below, single);
+            let most = g.constant(MOST);
+            let room = g.b.sub(most, bytes);
+            g.byte(bytes, longer);
+            g.byte(room, longer);
             vec![single.into(), bytes, further]
         });
-    let (first, [single, bytes, further]) = (&x[0], [0, 1, 2].map(|i| out[i].clone()));
-    gate.inputs.push(single.clone());
+    gate.inputs.retain(|input| *input != x[0]);
+    let (first, [single, bytes, further]) = (&read[0], [0, 1, 2].map(|i| out[i].clone()));
+    let case = |from: std::ops::RangeInclusive<u64>, alone: u64, length: Poly| {
+        let from = from.map(|byte| is(first, byte)).collect();
+        Formula::All(vec![Formula::Any(from), is(&single, alone), Formula::equal(&bytes, &length)])
+    };
+    let longer = case(0x80..=0x80 + MOST, 0, first - &number(0x80));
     gate.spec = vec![
-        Formula::bit(&single),
-        is(&single, 1).implies(is(&bytes, 1)),
-        is(&single, 0).implies(Formula::equal(&bytes, &(first - &number(0x80)))),
+        Formula::Any(vec![case(0..=0x7f, 1, number(1)), longer]),
         Formula::equal(&further, &(&bytes - &number(1))),
     ];
     gate
@@ -155,6 +168,7 @@ fn append() -> Gate {
             let next = g.append(place, x[1], there, bit);
             [next.depth.into()].into_iter().chain(next.lanes).collect::<Vec<Element>>()
         });
+    gate.steps = gate.columns();
     let [depth, nibble, there, lanes @ ..] = &x[..] else { unreachable!("eight inputs") };
     // Two lanes are an element of K.
     let outputs: Vec<Poly> = sent.iter().skip(1).flat_map(|word| word[..2].to_vec()).collect();
@@ -166,7 +180,7 @@ fn append() -> Gate {
         });
         is(depth, place).implies(Formula::All(next.collect()))
     };
-    gate.spec.extend([0, 1, 14, 15, 29, 30, 59, 60, 63, 64].map(at));
+    gate.spec.extend([0, 1, 7, 14, 15, 22, 29, 30, 37, 44, 45, 52, 59, 60, 63, 64].map(at));
     gate.spec.push(Formula::equal(&sent[0][0], &(depth + there)));
     gate
 }

@@ -43,10 +43,6 @@ impl Formula {
     pub fn implies(self, then: Self) -> Self {
         Self::Any(vec![Self::Not(Box::new(self)), then])
     }
-    /// The variable that it says to be 0 or 1.
-    fn boolean(&self) -> Option<u32> {
-        if let Self::Zero(poly) = self { poly.as_boolean() } else { None }
-    }
     /// Calls `f` with every polynomial in it.
     fn polys<'a>(&'a self, f: &mut impl FnMut(&'a Poly)) {
         match self {
@@ -60,7 +56,7 @@ impl Formula {
 /// A gate and what is claimed about it.
 ///
 /// *Determined*: with equal inputs, two assignments that satisfy the constraints have equal outputs. *Specified*: every
-/// statement of `spec` follows from the constraints.
+/// statement of `spec` follows from the constraints. Statements are proven in their order, and those before it help.
 #[derive(Clone, Debug)]
 pub struct Gate {
     /// The name, as in file names.
@@ -73,6 +69,8 @@ pub struct Gate {
     pub inputs: Vec<Poly>,
     /// What it sends.
     pub outputs: Vec<Poly>,
+    /// Columns that are determined before the outputs are: each by the inputs and by those before it.
+    pub steps: Vec<Poly>,
     /// Constraints and lookups; a mutant is the gate without one of them.
     pub constraints: Vec<(String, Formula)>,
     /// Sums of columns that equal wires, by the bus.
@@ -94,6 +92,7 @@ impl Gate {
             names: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            steps: Vec::new(),
             constraints: Vec::new(),
             wires: Vec::new(),
             given: Vec::new(),
@@ -137,24 +136,10 @@ impl Gate {
         all.push(Formula::equal(&binary(&bits), x));
         Formula::All(all)
     }
-    /// Writes each constraint that a sum of many bits is 0 as: all of them are 0, or the sum is and one of them is not a
-    /// bit. A solver would search long for this; the gate `sum-of-bits` proves it, one bit after the other. Both say the
-    /// same without the bits' own constraints, too, so mutants are what they are.
-    pub fn with_sums(&self) -> Self {
-        let booleans: BTreeSet<u32> = self.constraints.iter().filter_map(|(_, formula)| formula.boolean()).collect();
-        let mut out = self.clone();
-        for (_, formula) in &mut out.constraints {
-            let Formula::Zero(poly) = &*formula else { continue };
-            let variables: Vec<Poly> = poly.variables().into_iter().map(Poly::variable).collect();
-            let sum = variables.iter().fold(Poly::default(), |sum, x| &sum + x);
-            if variables.len() > 4 && *poly == sum && poly.variables().is_subset(&booleans) {
-                let bits = Formula::All(variables.iter().map(Formula::bit).collect());
-                let zeros = Formula::All(variables.into_iter().map(Formula::Zero).collect());
-                let otherwise = Formula::All(vec![formula.clone(), Formula::Not(Box::new(bits))]);
-                *formula = Formula::Any(vec![otherwise, zeros]);
-            }
-        }
-        out
+    /// The columns that are not inputs, in their order.
+    pub fn columns(&self) -> Vec<Poly> {
+        let inputs: BTreeSet<u32> = self.inputs.iter().filter_map(Poly::as_variable).collect();
+        self.mentioned().difference(&inputs).map(|&column| Poly::variable(column)).collect()
     }
     /// The variables that constraints, wires, inputs and outputs mention.
     fn mentioned(&self) -> BTreeSet<u32> {

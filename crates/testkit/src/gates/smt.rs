@@ -1,8 +1,8 @@
 //! Gates in SMT-LIB 2.6, in the theory of finite fields (QF_FF).
 //!
 //! A file begins with declarations and assertions, and has a goal between each `(push 1)` and `(pop 1)`: the claim is
-//! that no goal is satisfiable. The assertions of constraint i are named `c<i>` or, in two copies, `c<i>_1` and
-//! `c<i>_2`.
+//! that no goal is satisfiable. A goal is the negation of a statement, and the statements of earlier goals may be used.
+//! The assertions of constraint i are named `c<i>` or, in two copies, `c<i>_1` and `c<i>_2`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -110,7 +110,7 @@ fn goal(out: &mut String, formula: &str) {
     let _ = writeln!(out, "(push 1)\n(assert {formula})\n(check-sat)\n(pop 1)");
 }
 
-/// Two copies with equal inputs; a goal for each output, that it differs. `None` without outputs.
+/// Two copies with equal inputs; a goal for each step and output, that it differs. `None` without outputs.
 pub fn determined(gate: &Gate) -> Option<String> {
     let mentioned = gate.mentioned();
     let shared: BTreeSet<u32> = gate.inputs.iter().filter_map(Poly::as_variable).collect();
@@ -132,7 +132,7 @@ pub fn determined(gate: &Gate) -> Option<String> {
         let _ = writeln!(out, "(assert (= {} {}))", sum(left), sum(right));
     }
     let mut seen = BTreeSet::new();
-    for output in outputs {
+    for output in gate.steps.iter().chain(outputs) {
         let [one, two] = [&first, &second].map(|copy| copy.poly(output));
         if seen.insert(one.clone()) {
             goal(&mut out, &format!("(not (= {one} {two}))"));
