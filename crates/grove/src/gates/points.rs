@@ -99,7 +99,7 @@ fn additions() -> Vec<Gate> {
     let mut inputs: Vec<Poly> = [&y1[..], &y2[..]].concat();
     inputs.push(inverse.clone());
     let outputs = vec![p.clone(), q.clone(), both.clone(), generic.clone()];
-    let about = "which operands are finite, and whether the generic formula applies";
+    let about = "whether the sum of an operand's limbs is not 0, and whether the generic formula applies";
     let mut gate = whole.part("addition-flags", about, inputs, outputs, &[p_inverse, q_inverse]);
     let [s1, s2] = [&y1, &y2].map(|y| y.iter().fold(Poly::default(), |sum, limb| &sum + limb));
     for (flag, sum) in [(&p, &s1), (&q, &s2)] {
@@ -114,7 +114,13 @@ fn additions() -> Vec<Gate> {
     // Where operands are inverses, the slope is 1.
     let slope = &symbolic.columns[addition::SLOPE..][..LIMBS];
     let inputs = vec![both.clone(), generic.clone()];
-    let mut gate = whole.part("addition-slope", "the slope is 1 where operands are inverses", inputs, vec![], slope);
+    let mut gate = whole.part(
+        "addition-slope",
+        "limb 0 of the slope is 1, and the others have the sum 0, where operands are inverses",
+        inputs,
+        vec![],
+        slope,
+    );
     let rest = slope[1..].iter().fold(Poly::default(), |sum, limb| &sum + limb);
     let inverses = Formula::All(vec![is(&both, 1), is(&generic, 0)]);
     gate.spec.push(inverses.implies(Formula::All(vec![is(&slope[0], 1), Formula::Zero(rest)])));
@@ -127,7 +133,8 @@ fn additions() -> Vec<Gate> {
     let [p_inverse, q_inverse] = [1, 3].map(|i| symbolic.columns[addition::FLAGS + i].clone());
     let mut columns = word.iter().flat_map(Poly::variables).map(Poly::variable).collect::<Vec<_>>();
     columns.extend([p_inverse, q_inverse]);
-    let mut gate = whole.part("addition-sum", "a word of the sum, by the flags", inputs, vec![], &columns);
+    let mut gate =
+        whole.part("addition-sum", "a word of the sum, by the sums of the operands' limbs", inputs, vec![], &columns);
     gate.constraints.retain(|(name, _)| !name.starts_with("range"));
     let limb = |first: usize, i: usize| symbolic.columns[first + i].clone();
     for (i, out) in word.iter().enumerate() {

@@ -138,7 +138,9 @@ fn bits_row(name: &str, about: &str, modes: &[usize], uses: u64) -> (Gate, Vec<P
     let first = tables.bits().numbers();
     columns[first] = 1;
     columns[first + 1..].fill(uses);
-    let (gate, symbolic) = rows::of_row(name, about, &tables, row(Table::Bits, &fixed(&columns)));
+    let (mut gate, symbolic) = rows::of_row(name, about, &tables, row(Table::Bits, &fixed(&columns)));
+    // The element that the row takes.
+    gate.spec.push(Formula::equal(&symbolic.ports[0].tuple[3], &binary(&symbolic.columns)));
     (gate, symbolic.columns)
 }
 
@@ -185,7 +187,7 @@ fn indices() -> Gate {
 
 fn work() -> Gate {
     let mode = tables::<Quadratic>().bits().zeros_mode(&(0..16)).expect("a range of the tables");
-    let (mut gate, columns) = bits_row("bits-work", "the lowest 16 bits of a challenge are 0", &[mode], 0);
+    let (mut gate, columns) = bits_row("bits-work", "the lowest 16 bits of a split of a challenge are 0", &[mode], 0);
     gate.spec.push(all_bits(&columns));
     gate.spec.push(Formula::All(columns[..16].iter().map(|bit| is(bit, 0)).collect()));
     gate

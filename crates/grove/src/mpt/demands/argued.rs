@@ -62,11 +62,6 @@ pub(super) const LINES: &[(&str, &str)] = &[
          With present = 1 `implies(present, active)` makes `active` 1; otherwise it is `absent`.",
     ),
     (
-        "entries.rs: Bit: let alone = self.b.bit_of(&[size], |x| number(x[0] == Goldilocks::new(2)));",
-        "For a size of 2 alone - 1 is a byte, so the second look-up, of alone times next - 80, still demands that next \
-         be at least 80: the product is above -2^16. For other sizes 0 is always accepted, so more is not accepted.",
-    ),
-    (
         "entries.rs: Bit: let only = self.b.bit_of(&[before_value, content], |x| number(x[0] == x[1]));",
         "`vanishes(only, difference)` makes it 0 unless the last step begins sixteen bytes before the value. Then the \
          last step is the first one, and no step looks up the last word that depends on `only`.",
@@ -74,7 +69,8 @@ pub(super) const LINES: &[(&str, &str)] = &[
     (
         "entries.rs: Bit: let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));",
         "It is 0 unless the size is 1, by `same(single, size, one)`. Then no length follows, and `boolean(plain)` is \
-         about 1 - single. Where no entry is present, nothing depends on it.",
+         about 1 - single, so it is a bit. With 0 and the size 1, `above` is alone - 2, which is no byte. Where no \
+         entry is present, nothing depends on it.",
     ),
     (
         "entries.rs: Equation: let plain = self.b.boolean(plain);",

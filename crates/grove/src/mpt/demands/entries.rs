@@ -24,11 +24,13 @@ pub(super) fn each(report: &mut Report) {
     two_steps(report);
     last_step(report);
     one_byte(report);
+    no_byte(report);
 }
 
-/// The piece of an absent entry below an empty child of the root: 0 for the entry 1, 8 for the entry 0.
-fn absent(index: u64) -> Witness {
-    let node = branch_of(|i| if [1, 5].contains(&i) { hash(i) } else { vec![0x80] });
+/// The piece of an absent entry below an empty child of the root: 0 for the entry 1, 8 for the entry 0. These children
+/// of the root are hashes.
+fn absent(index: u64, hashes: &[u64]) -> Witness {
+    let node = branch_of(|i| if hashes.contains(&(i as u64)) { hash(i) } else { vec![0x80] });
     piece((Trie::Entries(Tag::Receipts), &[]), &[Claim::AbsentEntry { trie: Tag::Receipts, index }], &[], &[node])
 }
 
@@ -40,29 +42,38 @@ fn present(value: &[u8]) -> Witness {
 
 /// Indices with the key of another index.
 fn index(report: &mut Report) {
-    let [zero, one] = &[0, 1].map(|index| (index, subject(report, &absent(index), NONE).0));
-    let mut refuse = |(index, subject): &(u64, Subject), other: u64, forms: &[i64], halves: &[i64], text: &str| {
-        let [old, new] = [*index, other].map(|index| Claim::AbsentEntry { trie: Tag::Receipts, index }.elements().1);
-        // The elements of an edge resemble those of an entry, so the entry's are at the last place.
-        let at = *Lie::new(subject).find(&old).last().unwrap();
-        let high = subject.row("entries.rs: LookUp: self.byte(high, yes);") - 4;
-        let lie = Lie::new(subject).set(at, &new).choose_all(high, halves);
-        let lie = lie.choose_all(subject.row("entries.rs: Bit: let forms = "), forms);
-        lie.refused_by(report, &format!("entries.rs: {text}"));
-    };
+    // The children below which the other indices are.
+    let [zero, one] = &[(0, [0, 1, 5]), (1, [1, 5, 8])]
+        .map(|(index, hashes)| (index, subject(report, &absent(index, &hashes), NONE).0));
+    let entries = |text: &str| format!("entries.rs: {text}");
     // Forms: none, a byte below 80, a byte from 80 on, two bytes.
-    refuse(one, 256, &[0, 1, -1, 1], &[], "Bit: let forms = hints.map(|hint| self.b.bit_of(&[index], hint));");
-    refuse(one, 0x50, &[0, 0, 0, 0], &[], "Equation: self.b.equal(all, expected);");
-    refuse(one, 0x50, &[], &[0, 1], "Equation: self.b.equal(sum, index);");
-    refuse(zero, 5, &[1, 0, 0, 0], &[], "Equation: self.vanishes(none, index);");
-    refuse(one, 257, &[0, 1, 0, 0], &[], "Equation: self.vanishes(not_two, high);");
-    refuse(zero, 0x85, &[0, 1, 0, 0], &[], "LookUp: self.byte(below, yes);");
-    refuse(zero, 257, &[0, 0, 1, 0], &[0, 257], "LookUp: self.byte(low, yes);");
+    let text = entries("Bit: let forms = hints.map(|hint| self.b.bit_of(&[index], hint));");
+    other_index(one, 256, &[0, 1, -1, 1], &[]).refused_by(report, &text);
+    other_index(one, 0x50, &[0; 4], &[]).refused_by(report, &entries("Equation: self.b.equal(all, expected);"));
+    other_index(one, 0x50, &[], &[0, 1]).refused_by(report, &entries("Equation: self.b.equal(sum, index);"));
+    other_index(zero, 5, &[1, 0, 0, 0], &[]).refused_by(report, &entries("Equation: self.vanishes(none, index);"));
+    let text = entries("Equation: self.vanishes(not_two, high);");
+    other_index(one, 257, &[0, 1, 0, 0], &[]).refused_by(report, &text);
+    // These two keys begin like the key of 0, below whose first nibble is nothing.
+    let below = other_index(zero, 0x85, &[0, 1, 0, 0], &[]).true_of_data();
+    below.refused_by(report, &entries("LookUp: self.byte(below, yes);"));
+    let low = other_index(zero, 257, &[0, 0, 1, 0], &[0, 257]).true_of_data();
+    low.refused_by(report, &entries("LookUp: self.byte(low, yes);"));
+}
+
+/// The claim about an absent entry, with another index, the forms of its key and the halves of the index.
+fn other_index<'a>((index, subject): &'a (u64, Subject), other: u64, forms: &[i64], halves: &[i64]) -> Lie<'a> {
+    let [old, new] = [*index, other].map(|index| Claim::AbsentEntry { trie: Tag::Receipts, index }.elements().1);
+    // The elements of an edge resemble those of an entry, so the entry's are at the last place.
+    let at = *Lie::new(subject).find(&old).last().unwrap();
+    let high = subject.row("entries.rs: LookUp: self.byte(high, yes);") - 4;
+    let lie = Lie::new(subject).set(at, &new).choose_all(high, halves);
+    lie.choose_all(subject.row("entries.rs: Bit: let forms = "), forms)
 }
 
 /// An absent entry of a trie that does not exist, below the trie of accounts.
 fn tag(report: &mut Report) {
-    let (subject, size) = subject(report, &absent(0), NONE);
+    let (subject, size) = subject(report, &absent(0, &[1, 5]), NONE);
     let entries = Goldilocks::new(ENTRIES);
     let old = Claim::AbsentEntry { trie: Tag::Receipts, index: 0 }.elements().1;
     let at = *Lie::new(&subject).find(&old).last().unwrap();
@@ -164,4 +175,25 @@ fn one_byte(report: &mut Report) {
     lie().refused_by(report, text);
     let alone = subject.row("entries.rs: Bit: let alone = ");
     lie().choose(alone, ZERO).refused_by(report, text);
+}
+
+/// A value of one byte below 80, taken for the header of a value without bytes. The item behind it is an empty child.
+fn no_byte(report: &mut Report) {
+    let root = branch_of(|i| match i {
+        1 => hash(1),
+        8 => leaf(&[0], &[5]),
+        _ => vec![0x80],
+    });
+    let claim = Claim::Entry { trie: Tag::Receipts, index: 0, value: vec![5] };
+    let witness = piece((Trie::Entries(Tag::Receipts), &[]), &[claim], &[], &[root]);
+    let (subject, _) = subject(report, &witness, NONE);
+    let text = "entries.rs: Bit: let alone = ";
+    let single = subject.rows("entries.rs: Bit: let single = ")[0];
+    let lie = Lie::new(&subject).replace(&words(&[5]), &[ZERO; WORD]).replace(&head(1), &head(0));
+    let mut lie = lie.choose(single, ZERO).choose(subject.row(text), integer(2));
+    let begin = subject.row("entries.rs: Bit: let last = self.b.bit();") + 1;
+    for row in [begin, subject.row("entries.rs: Bit: let only = ") - 2] {
+        lie = lie.choose(row, subject.count(&subject.sound, row) + ONE);
+    }
+    lie.refused_by(report, text);
 }

@@ -152,11 +152,19 @@ struct Lie<'a> {
     chosen: Choices,
     /// Places of the free data that do not follow.
     places: BTreeSet<usize>,
+    /// True if the data say what the lie states.
+    true_of_data: bool,
 }
 
 impl<'a> Lie<'a> {
     fn new(subject: &'a Subject) -> Self {
-        Self { subject, free: subject.free.clone(), chosen: Choices::new(), places: BTreeSet::new() }
+        Self {
+            subject,
+            free: subject.free.clone(),
+            chosen: Choices::new(),
+            places: BTreeSet::new(),
+            true_of_data: false,
+        }
     }
     /// Chooses an element in a row of tuples.
     fn choose(mut self, row: u32, x: Goldilocks) -> Self {
@@ -196,9 +204,13 @@ impl<'a> Lie<'a> {
         }
         self
     }
+    /// Marks a lie that states what the data say, in a wrong way.
+    fn true_of_data(self) -> Self {
+        Self { true_of_data: true, ..self }
+    }
     /// Demands that the line with this text alone refuses the lie.
     fn refused_by(self, report: &mut Report, text: &str) {
-        let Self { subject, free, chosen, places } = self;
+        let Self { subject, free, chosen, places, true_of_data } = self;
         let found = subject.follows(&free, &chosen, &places);
         if !found.iter().any(|(demand, _)| named(demand).contains(text)) {
             let columns = subject.circuit.witness_with(&free, &chosen).unwrap();
@@ -206,7 +218,7 @@ impl<'a> Lie<'a> {
             let found: Vec<String> = found.iter().map(|(demand, _)| named(demand)).collect();
             report.failed.push(format!("{text}: {found:?}, {:?}", &faults[..faults.len().min(8)]));
         }
-        report.add(found);
+        report.add(found.into_iter().map(|(demand, other)| (demand, other && !true_of_data)).collect::<Vec<_>>());
     }
 }
 
