@@ -42,10 +42,10 @@ service-drills: tools ## drill the service with real proofs: load, kill -9 and r
 tools: ## fetch a Redis server and an S3 API for tests and demos (into target/tools)
 	scripts/tools.sh
 
-rtl-tools: ## fetch the simulator and the synthesiser of rtl/ (into target/tools)
+rtl-tools: ## fetch the simulator and the synthesiser of crates/lab/rtl (into target/tools)
 	scripts/rtl-tools.sh
 
-synth: ## write the costs of the modules of rtl/, from Yosys, to crates/lab/data/synth.json
+synth: ## write the costs of the modules of crates/lab/rtl, from Yosys, to crates/lab/data/synth.json
 	scripts/synth.sh
 
 arm-tools: ## fetch compilers and an emulator for aarch64 (into target/tools)

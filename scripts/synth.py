@@ -1,4 +1,4 @@
-"""Measures the costs of the modules of rtl/ with Yosys; see scripts/synth.sh.
+"""Measures the costs of the modules of crates/lab/rtl with Yosys; see scripts/synth.sh.
 
 Two runs for each module:
 
@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-RTL = Path("rtl")
+RTL = Path("crates/lab/rtl")
 DATA = Path("crates/lab/data/synth.json")
 PAGE = Path("docs/models/rtl.md")
 MUL = ["goldilocks_mul"]
@@ -97,7 +97,7 @@ def commands(module, source=None):
     read = " ".join(str(source if source and p.stem == module else p) for p in paths)
     keep = "".join(f" setattr -mod -set keep_hierarchy 1 *{m}*;" for m in MODULES[module][1])
     boxes = "".join(f" blackbox {m} *\\{m} *\\{m}\\*;" for m in PARTS.get(module, []))
-    head = f"read_verilog -sv -defer -Irtl {read}; hierarchy -check -top {module};{keep}{boxes} "
+    head = f"read_verilog -sv -defer -I{RTL} {read}; hierarchy -check -top {module};{keep}{boxes} "
     return {"xilinx": head + XILINX.format(top=module), "gates": head + (WITHOUT if module in MEMORIES else GATES).format(top=module)}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Synthesises the modules of rtl/ with Yosys and writes their costs to crates/lab/data/synth.json.
+# Synthesises the modules of crates/lab/rtl with Yosys and writes their costs to crates/lab/data/synth.json.
 #
 #   scripts/synth.sh [MODULE..]    the named modules, or those with changed sources
 #   scripts/synth.sh --all         every module again

@@ -13,7 +13,7 @@ use evergrove_plot::Origin as PointOrigin;
 
 #[test]
 fn every_design_that_ships_is_valid_and_listed() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
     let readme = fs::read_to_string(dir.join("README.md")).expect("a list");
     let mut seen = 0;
     for entry in fs::read_dir(&dir).expect("a folder") {

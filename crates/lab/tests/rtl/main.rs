@@ -37,7 +37,7 @@ fn cycles(module: &'static str) -> [usize; 2] {
 
 /// The folder of the SystemVerilog modules.
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("rtl")
 }
 
 fn sources() -> Vec<PathBuf> {

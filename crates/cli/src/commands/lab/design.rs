@@ -21,7 +21,7 @@ const TRACE_EVENTS: usize = 100_000;
 /// Run one design and show its cycles, bytes, stalls and costs
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// TOML file with a machine and its parameters; configs/ has the published designs
+    /// TOML file with a machine and its parameters; crates/lab/configs has the published designs
     file: PathBuf,
     /// Write the first operations to this file: .vcd for waveforms, else Chrome's trace format
     #[arg(long, value_name = "FILE")]
