@@ -391,7 +391,7 @@ fn demands_of_circuits_are_counted() {
         ("Count", "a bit by which a row of tuples counts"),
         ("Side", "one side of a set"),
         ("Argued", "without it, nothing else can be stated"),
-        ("Alone", "alone refuses a lie, but only one that states what the data say"),
+        ("Alone", "alone refuses a lie, but only one that states the same, or something true"),
         ("Open", "no lie is known that it alone refuses"),
     ] {
         let line = list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count");

@@ -228,6 +228,8 @@ fn check_formula(cases: u32) {
         trees in 1_u64..=2,
         network_latency in 0_u64..=200,
     )| {
+        // No closed form: without overlap, digests wait for the branches before they go back.
+        prop_assume!(overlapped || outputs == Outputs::Cap);
         let pipelines = Pipelines { multiplier, ..Pipelines::default() };
         let trees = if overlapped { trees } else { 1 };
         let digest_queue = [1024, 4096, 1 << 20][multiplier as usize % 3];
