@@ -69,7 +69,7 @@ pub(super) const LINES: &[(&str, &str)] = &[
     (
         "entries.rs: Bit: let single = self.b.bit_of(&[first], |x| number(x[0].as_u64() < 0x80));",
         "It is 0 unless the size is 1, by `same(single, size, one)`. Then no length follows, and `boolean(plain)` is \
-         about 1 - single, so it is a bit. With 0 and the size 1, `above` is alone - 2, which is no byte. Where no \
+         about 1 - single, so it is a bit. With 0 and the size 1, `above` is alone - 2, which is not a byte. Where no \
          entry is present, nothing depends on it.",
     ),
     (

@@ -149,7 +149,7 @@ pub struct Witness {
     pairs: [Vec<[Digest; 2]>; 2],
 }
 
-/// What is known of an account.
+/// An account that the search has found.
 struct Found {
     /// Its number.
     number: usize,
