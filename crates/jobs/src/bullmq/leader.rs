@@ -358,8 +358,7 @@ impl Leader<'_> {
         self.failed(id, number, reason)
     }
 
-    /// Removes jobs from the root down, because removing a child could release its parent. Running jobs stay, and end
-    /// by themselves.
+    /// Removes jobs from the root down. Running jobs stay, and end by themselves.
     fn remove(&self, number: u32, ids: impl DoubleEndedIterator<Item = TaskId>) -> Result<(), QueueError> {
         let names: Vec<_> = ids.rev().map(|id| job_name(&self.run.name, number, id)).collect();
         self.run.connection.remove(&names)

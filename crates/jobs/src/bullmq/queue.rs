@@ -1,5 +1,6 @@
 //! A connection to the queue. Its calls survive a restart of the server.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bullmq::{FlowProducer, FlowProducerOptions, Queue, QueueOptions};
@@ -167,15 +168,44 @@ impl Connection {
         outcome.unwrap_or_else(|_| Err(bullmq::Error::Redis(late()))).map_err(call(&self.config, what))
     }
 
-    /// Removes jobs in this order, without their children. Running jobs stay.
+    /// Removes jobs, parents before children: without its children, a parent that stays would start. Running jobs stay.
+    /// In `names`, each parent comes before its children.
     pub(super) fn remove(&self, names: &[String]) -> Result<(), QueueError> {
-        for names in names.chunks(REMOVED) {
+        // Calls that are sent together may be done in any order, so every level is sent when the one above is gone.
+        let mut levels: Vec<Vec<&str>> = Vec::new();
+        let mut level_of = HashMap::with_capacity(names.len());
+        for (name, parent) in names.iter().zip(self.parents(names)?) {
+            let level =
+                parent.and_then(|parent| level_of.get(parent.as_str()).copied()).map_or(0, |above: usize| above + 1);
+            level_of.insert(name.as_str(), level);
+            if level == levels.len() {
+                levels.push(Vec::new());
+            }
+            levels[level].push(name);
+        }
+        for names in levels.iter().flat_map(|level| level.chunks(REMOVED)) {
             self.call("removing jobs", async || {
                 let removals = names.iter().map(|name| self.queue.remove_without_children(name));
                 futures_util::future::try_join_all(removals).await.map(drop)
             })?;
         }
         Ok(())
+    }
+
+    /// The names of the parents of these jobs, none for a job that has no parent or has gone.
+    fn parents(&self, names: &[String]) -> Result<Vec<Option<String>>, QueueError> {
+        let mut parents = Vec::with_capacity(names.len());
+        for names in names.chunks(REMOVED) {
+            let mut asked = redis::Pipeline::with_capacity(names.len());
+            for name in names {
+                asked.hget(format!("{PREFIX}:{}:{name}", self.config.queue), "parentKey");
+            }
+            let keys: Vec<Option<String>> = self.call("reading jobs", async || {
+                Ok(asked.query_async(&mut self.queue.connection().connection()).await?)
+            })?;
+            parents.extend(keys.into_iter().map(|key| Some(key?.rsplit(':').next()?.to_owned())));
+        }
+        Ok(parents)
     }
 
     /// Sends one command and returns its answer.

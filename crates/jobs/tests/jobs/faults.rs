@@ -4,6 +4,8 @@
 //! The workers and leaders that are killed are processes of this test program.
 
 use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,6 +62,16 @@ impl Cluster {
 
     fn config(&self) -> Config {
         config(&self.redis.url())
+    }
+
+    /// Redis's answer to a command without arguments that contain spaces.
+    fn ask(&self, command: &str) -> String {
+        let address = format!("127.0.0.1:{}", self.redis.port());
+        let mut server = TcpStream::connect(&address).expect("the server listens");
+        server.write_all(format!("{command}\r\n").as_bytes()).expect("the server reads");
+        let mut answer = [0; 256];
+        let length = server.read(&mut answer).expect("the server answers");
+        String::from_utf8_lossy(&answer[..length]).into_owned()
     }
 
     fn log(&self) -> PathBuf {
@@ -373,6 +385,33 @@ fn a_failure_is_reported_with_its_cause() {
     assert!(failed.iter().any(|j| j.failed_reason.contains("fails for good")));
     let runs = admin.runs().expect("answers");
     assert!(runs.iter().all(|r| r.state == RunState::Failed && r.cause.is_some()));
+}
+
+#[test]
+fn no_job_of_a_failed_run_starts_without_its_inputs() {
+    let Some(cluster) = Cluster::start() else { return };
+    let queue = cluster.config().with_lock(Duration::from_secs(60));
+    let worker = WorkerConfig { queue, objects: cluster.objects(), concurrency: 1, name: "one".into() };
+    let graph = engine::tree(6);
+    let failures = Mutex::new(Vec::new());
+    let observe = |event: &WorkerEvent<'_>| {
+        if let WorkerEvent::Failed { cause, .. } = event {
+            failures.lock().expect("not poisoned").push((*cause).to_owned());
+        }
+    };
+    let tasks = TextTasks::new(Duration::ZERO).with(0, Deed::Fail);
+    with_worker(&worker, &observe, || {
+        for _ in 0..20 {
+            // A server without scripts refuses the first calls of each, as a new one does.
+            assert_eq!(cluster.ask("SCRIPT FLUSH"), "+OK\r\n");
+            match cluster.lead(&graph, &tasks, &MemoryResults::new()) {
+                Err(RunError::Failed { task, .. }) => assert_eq!(task, TaskId(0)),
+                other => panic!("expected the failure of task 0, found {other:?}"),
+            }
+        }
+    });
+    let failures = failures.into_inner().expect("not poisoned");
+    assert_eq!(failures, vec!["task 0 fails for good"; 20]);
 }
 
 #[test]
