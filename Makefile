@@ -141,7 +141,8 @@ api: ## compare the public API of the facade with its listing
 	else echo "skipped: cargo-public-api is not installed (cargo install --locked cargo-public-api)"; fi
 
 api-bless: ## write the listing of the public API
-	$(API) >$(API_FILE)
+	$(API) >$(API_FILE).new || { rm $(API_FILE).new; exit 1; }
+	mv $(API_FILE).new $(API_FILE)
 
 deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \

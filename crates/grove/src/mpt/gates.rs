@@ -1,6 +1,5 @@
 //! The gadgets of slots as formulas: see docs/math/gates.md.
 
-use evergrove_multilinear::circuit::Arithmetic;
 use evergrove_multilinear::circuit::wires::{Base, Bool, Element};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
@@ -9,7 +8,8 @@ use evergrove_testkit::gates::rows::Marks;
 use evergrove_testkit::gates::{Formula, Gate};
 use evergrove_verifier::tables::WORD;
 
-use super::gadgets::{Gadgets, LANES, Text};
+use super::gadgets::{Gadgets, LANES};
+use super::header::STRING_MAX;
 use super::node::Header;
 use crate::gates::{Marked, is, number};
 
@@ -57,21 +57,14 @@ fn nibbles() -> Gate {
     gate
 }
 
-/// The form of a short string, with the demands of the circuit for headers of blocks: a byte without a header is below
-/// 0x80, and other strings have at most 55 bytes.
+/// The form of a short string, with what the slot for headers of blocks demands of it.
 fn string() -> Gate {
-    const MOST: u64 = 55;
     let (mut gate, [x, out, read], _) =
         circuit("rlp-string", "form and length of a short string, from its first byte", 1, |g, bit, x| {
             let first = g.byte_at(x[0], bit);
-            let Text { single, longer, bytes, further } = g.string(first, bit);
-            let below = g.plus(first, 0x80);
-            g.byte(below, single);
-            let most = g.constant(MOST);
-            let room = g.b.sub(most, bytes);
-            g.byte(bytes, longer);
-            g.byte(room, longer);
-            vec![single.into(), bytes, further]
+            let text = g.string(first, bit);
+            g.short(first, &text, bit);
+            vec![text.single.into(), text.bytes, text.further]
         });
     gate.inputs.retain(|input| *input != x[0]);
     let (first, [single, bytes, further]) = (&read[0], [0, 1, 2].map(|i| out[i].clone()));
@@ -79,7 +72,7 @@ fn string() -> Gate {
         let from = from.map(|byte| is(first, byte)).collect();
         Formula::All(vec![Formula::Any(from), is(&single, alone), Formula::equal(&bytes, &length)])
     };
-    let longer = case(0x80..=0x80 + MOST, 0, first - &number(0x80));
+    let longer = case(0x80..=0x80 + STRING_MAX, 0, first - &number(0x80));
     gate.spec = vec![
         Formula::Any(vec![case(0..=0x7f, 1, number(1)), longer]),
         Formula::equal(&further, &(&bytes - &number(1))),

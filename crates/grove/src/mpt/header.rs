@@ -27,7 +27,7 @@ const FIELDS_AT: u64 = 448;
 /// The strings from the difficulty to the base fee: the withdrawals root is behind them.
 const FIELDS: usize = 9;
 /// The longest string without a separate length.
-const STRING_MAX: u64 = 55;
+pub(super) const STRING_MAX: u64 = 55;
 
 /// The edge of a block: true if the edge at the root of this tag with the same d is true, for the root in the header with
 /// this hash.
@@ -137,22 +137,28 @@ impl<K: Extension> Gadgets<'_, K> {
         }
     }
 
+    /// Demands, where the bit is 1, that a string with this first byte have at most [`STRING_MAX`] bytes, and that a byte
+    /// without a header be below 0x80.
+    pub(super) fn short(&mut self, first: Base, text: &Text, bit: Bool) {
+        let [single, longer] = [text.single, text.longer].map(|form| self.b.and(form, bit));
+        let below = self.plus(first, 0x80);
+        self.byte(below, single);
+        let most = self.constant(STRING_MAX);
+        let room = self.b.sub(most, text.bytes);
+        self.byte(text.bytes, longer);
+        self.byte(room, longer);
+    }
+
     /// The address of the root of withdrawals in a header. Demands, where the bit is 1, that the fields before it be
     /// strings of at most 55 bytes, and that it be whole before the end.
     fn withdrawals(&mut self, start: Base, end: Base, bit: Bool) -> Base {
         let mut at = self.plus(start, FIELDS_AT);
         for _ in 0..FIELDS {
             let first = self.byte_at(at, bit);
-            let Text { single, longer, bytes, .. } = self.string(first, bit);
-            at = self.b.add(at, bytes);
-            at = self.b.add(at, longer.into());
-            let [single, longer] = [single, longer].map(|form| self.b.and(form, bit));
-            let below = self.plus(first, 0x80);
-            self.byte(below, single);
-            let most = self.constant(STRING_MAX);
-            let room = self.b.sub(most, bytes);
-            self.byte(bytes, longer);
-            self.byte(room, longer);
+            let text = self.string(first, bit);
+            at = self.b.add(at, text.bytes);
+            at = self.b.add(at, text.longer.into());
+            self.short(first, &text, bit);
         }
         let first = self.byte_at(at, bit);
         let expected = self.constant(0xa0);

@@ -283,11 +283,11 @@ fn demands(gate: &mut Gate, offered: &[Listed], demanded: &[Listed]) {
             let pairs = offer.tuple.iter().zip(&demand.tuple);
             Formula::All(pairs.map(|(a, b)| a - b).filter(|x| *x != Poly::default()).map(Formula::Zero).collect())
         };
-        let holds = if demand.space == SET {
+        let (mut all, holds) = if demand.space == SET {
             let set: Vec<_> = own.into_iter().filter(|offer| offer.tuple[0] == demand.tuple[0]).collect();
             let [given] = set[..] else { panic!("a set with {} words", set.len()) };
             assert!(given.count == demand.count, "a word given and taken by one bit");
-            same(given)
+            (Vec::new(), same(given))
         } else {
             assert!(demand.space.as_u64() > OFFERS && !own.is_empty(), "{} demands what nothing offers", demand.name);
             let content: Option<Vec<[u64; TUPLE - 1]>> = own.iter().map(|offer| constants(&offer.tuple)).collect();
@@ -298,7 +298,8 @@ fn demands(gate: &mut Gate, offered: &[Listed], demanded: &[Listed]) {
             Some(Goldilocks::ONE) => holds,
             _ => Formula::Any(vec![Formula::Zero(demand.count.clone()), holds]),
         };
-        gate.constraints.push((format!("{}lookup", demand.name), holds));
+        all.push(holds);
+        gate.constraints.push((format!("{}lookup", demand.name), Formula::All(all)));
     }
 }
 
@@ -308,16 +309,21 @@ fn constants(tuple: &[Poly; TUPLE - 1]) -> Option<[u64; TUPLE - 1]> {
 }
 
 /// The statement that a tuple is one of these. A table of bytes and their nibbles is stated by bits, any other one as a
-/// list.
-fn member(gate: &mut Gate, name: &str, tuple: &[Poly; TUPLE - 1], content: &[[u64; TUPLE - 1]]) -> Formula {
+/// list. Also returns that these bits are 0 or 1, which holds for any tuple: nothing else mentions them.
+fn member(
+    gate: &mut Gate,
+    name: &str,
+    tuple: &[Poly; TUPLE - 1],
+    content: &[[u64; TUPLE - 1]],
+) -> (Vec<Formula>, Formula) {
     let nibbles = content.len() == 256
         && content.iter().enumerate().all(|(i, row)| *row == [i as u64, i as u64 >> 4, i as u64 & 15, 0, 0, 0]);
     if nibbles {
-        let (bits, mut all) = gate.bits(&format!("{name}bit"), 8);
+        let (bits, booleans) = gate.bits(&format!("{name}bit"), 8);
         let values = [super::binary(&bits), super::binary(&bits[4..]), super::binary(&bits[..4])];
-        all.extend(values.iter().zip(tuple).map(|(value, x)| Formula::equal(value, x)));
+        let mut all: Vec<Formula> = values.iter().zip(tuple).map(|(value, x)| Formula::equal(value, x)).collect();
         all.extend(tuple[3..].iter().filter(|x| **x != Poly::default()).map(|x| Formula::Zero(x.clone())));
-        return Formula::All(all);
+        return (booleans, Formula::All(all));
     }
     let row = |values: &[u64; TUPLE - 1]| {
         let pairs = tuple.iter().zip(values).map(|(x, &value)| x - &Poly::number(value));
@@ -325,5 +331,5 @@ fn member(gate: &mut Gate, name: &str, tuple: &[Poly; TUPLE - 1], content: &[[u6
         let possible = left.iter().all(|x| x.as_constant().is_none());
         possible.then(|| Formula::All(left.into_iter().map(Formula::Zero).collect()))
     };
-    Formula::Any(content.iter().filter_map(row).collect())
+    (Vec::new(), Formula::Any(content.iter().filter_map(row).collect()))
 }
