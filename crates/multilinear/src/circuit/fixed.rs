@@ -89,25 +89,7 @@ impl Fixed {
         }
         // The number of uses of each wire.
         for (wire, uses) in core::mem::take(&mut this.uses) {
-            let column = match wire.table {
-                Table::Permutation => permutation::NUMBERS + usize::from(wire.port),
-                Table::Operation => operation::NUMBERS + 3,
-                Table::Dot => dot::FIXED - 1,
-                Table::Query => tables.query().fixed() - 1,
-                Table::Bits => numbers + usize::from(wire.port),
-                Table::Constant => constant::USES,
-                Table::Tuple => tuple::NUMBERS + 3,
-                Table::Sponge => usize::from(wire.port),
-                Table::Point => point::USES + usize::from(wire.port) - point::POINT,
-                Table::Addition => usize::from(wire.port),
-                Table::Range => unreachable!("a number defines no wire"),
-                Table::KeccakPlane => keccak_plane::USES + usize::from(wire.port),
-                Table::Bytes => bytes::USES + usize::from(wire.port),
-                Table::Read => read::USES,
-                Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakGate => {
-                    unreachable!("no wires of {:?}", wire.table)
-                }
-            };
+            let column = uses_column(tables, wire);
             this.set(wire.table, wire.row as usize, column, uses);
         }
         this
@@ -165,5 +147,28 @@ impl Fixed {
         let number = self.starts[wire.table as usize][usize::from(wire.port)] + Goldilocks::new(wire.row.into());
         self.row(table, row)[column] = number;
         *self.uses.entry(wire).or_default() += 1;
+    }
+}
+
+/// The fixed column with the number of uses of a wire.
+fn uses_column<K: Extension>(tables: &Tables<K>, wire: Wire) -> usize {
+    match wire.table {
+        Table::Permutation => permutation::NUMBERS + usize::from(wire.port),
+        Table::Operation => operation::NUMBERS + 3,
+        Table::Dot => dot::FIXED - 1,
+        Table::Query => tables.query().fixed() - 1,
+        Table::Bits => tables.bits().numbers() + usize::from(wire.port),
+        Table::Constant => constant::USES,
+        Table::Tuple => tuple::NUMBERS + 3,
+        Table::Sponge => usize::from(wire.port),
+        Table::Point => point::USES + usize::from(wire.port) - point::POINT,
+        Table::Addition => usize::from(wire.port),
+        Table::Range => unreachable!("a number defines no wire"),
+        Table::KeccakPlane => keccak_plane::USES + usize::from(wire.port),
+        Table::Bytes => bytes::USES + usize::from(wire.port),
+        Table::Read => read::USES,
+        Table::Keccak | Table::KeccakLookup | Table::KeccakAbsorb | Table::KeccakGate => {
+            unreachable!("no wires of {:?}", wire.table)
+        }
     }
 }

@@ -162,6 +162,25 @@ fn value<K: Extension>(coefficients: &[K], z: K) -> K {
     coefficients.iter().rev().fold(K::ZERO, |sum, &c| sum * z + c)
 }
 
+/// The columns of an oracle of extension elements: `count` for each coordinate.
+fn columns_of(coordinates: &[Vec<Goldilocks>], count: usize) -> Vec<&[Goldilocks]> {
+    let rows = coordinates[0].len() / count;
+    (0..count).flat_map(|c| coordinates.iter().map(move |part| &part[c * rows..(c + 1) * rows])).collect()
+}
+
+/// The weights of rows: a sum of products of a chunk's weight and a weight within the block.
+fn row_weights<'a, K: Extension>(rows: usize, factors: impl Iterator<Item = (&'a [K], &'a [K])>) -> Vec<K> {
+    let mut weights = vec![K::ZERO; rows];
+    for (chunks, block) in factors {
+        for (weights, &chunk) in weights.chunks_exact_mut(BLOCK).zip(chunks) {
+            for (weight, &row) in weights.iter_mut().zip(block) {
+                *weight += chunk * row;
+            }
+        }
+    }
+    weights
+}
+
 impl<K: Extension> Sent<'_, K> {
     /// For each chunk of the stack its sum with eq of the row's variables, for the rows of a point: the columns' values
     /// at the point are sums of these.
@@ -236,14 +255,8 @@ impl<K: Extension> Sent<'_, K> {
             + Count::fold::<K>(1 << tables[1], schedule.width, sums.len());
         let columns = eq_table_vec(&challenges).expect("few coordinates");
         let f = kernels::fold(isa, &oracle, &columns[..schedule.width]);
-        let mut weights = vec![K::ZERO; f.len()];
-        for ((_, chunks), block) in sums.iter().zip(&blocks) {
-            for (weights, &chunk) in weights.chunks_exact_mut(BLOCK).zip(chunks) {
-                for (weight, &row) in weights.iter_mut().zip(block) {
-                    *weight += chunk * row;
-                }
-            }
-        }
+        let weights =
+            row_weights(f.len(), sums.iter().zip(&blocks).map(|((_, chunks), block)| (&chunks[..], &block[..])));
         let mut sum = [(f, weights)];
         let mut asked = oracle;
 
@@ -253,19 +266,16 @@ impl<K: Extension> Sent<'_, K> {
             let next = if let Some(next) = schedule.rounds.get(i + 1) {
                 let coefficients: Vec<Vec<Goldilocks>> =
                     (0..K::DEGREE).map(|d| f.iter().map(|x| x.as_ref()[d]).collect()).collect();
-                let rows = 1 << (tables[i + 1] - next.fold);
-                let columns: Vec<&[Goldilocks]> = (0..1 << next.fold)
-                    .flat_map(|c| coefficients.iter().map(move |part| &part[c * rows..(c + 1) * rows]))
-                    .collect();
+                let columns = columns_of(&coefficients, 1 << next.fold);
                 ended(Step::Products(core::mem::take(&mut work)));
-                let next = oracles.oracle(i + 1, &columns, ended);
-                writer.send_words(&words(next.cap()));
-                for _ in 0..schedule.rounds[i + 1].samples {
+                let oracle = oracles.oracle(i + 1, &columns, ended);
+                writer.send_words(&words(oracle.cap()));
+                for _ in 0..next.samples {
                     let z = writer.challenge();
                     writer.send(&[value(f, z)]);
                     joined.push(z);
                 }
-                Some(next)
+                Some(oracle)
             } else {
                 writer.send(f);
                 None

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evergrove_commit::schema::{Column, ColumnType, Excerpt, MAX_PRECISION, MAX_SCALE, Schema};
+use evergrove_commit::schema::{Column, ColumnType, Excerpt, MAX_PRECISION, MAX_SCALE, Schema, SchemaError};
 
 use super::error::{InputError, Place, Problem};
 use super::rows::{Records, position};
@@ -282,11 +282,14 @@ pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Res
     {
         return Err(at(Problem::NoColumn { name: name.into(), available: names }));
     }
+    let seen = names.into_iter().zip(evidence).filter(|(name, _)| Some(name.as_str()) != index_column);
+    concluded(seen, rows).map_err(|e| at(Problem::Schema(e)))
+}
+
+/// The schema of a file with this many rows, from what was seen of its columns.
+fn concluded(seen: impl Iterator<Item = (String, Evidence)>, rows: u64) -> Result<Inferred, SchemaError> {
     let (mut columns, mut untyped) = (Vec::new(), Vec::new());
-    for (name, e) in names.into_iter().zip(evidence) {
-        if Some(name.as_str()) == index_column {
-            continue;
-        }
+    for (name, e) in seen {
         // A record without the column has null there.
         let (kind, nullable) = (e.kind(), e.empty || e.cells < rows);
         if let Some((cell, Some(place))) = e.untyped {
@@ -294,6 +297,5 @@ pub(crate) fn infer(source: &Source, format: Format, index: &IndexSource) -> Res
         }
         columns.push(Column { name, kind, nullable });
     }
-    let schema = Schema::new(columns).map_err(|e| at(Problem::Schema(e)))?;
-    Ok(Inferred { schema, rows, untyped })
+    Ok(Inferred { schema: Schema::new(columns)?, rows, untyped })
 }

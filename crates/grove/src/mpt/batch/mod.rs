@@ -362,13 +362,10 @@ impl Batch {
         let size = Size::from_bytes(take(rest)?, of_block).ok_or(format("no circuit has this size"))?;
         let [cut] = *take(rest)?;
         let cut = (cut != NO_CUT).then_some(cut);
-        let tag_of =
-            |byte: u8| Tag::ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or(format("no trie has this tag"));
         let [count_of_roots] = *take(rest)?;
         let mut roots = Vec::new();
         for _ in 0..count_of_roots {
-            let [tag] = *take(rest)?;
-            roots.push((tag_of(tag)?, *take(rest)?));
+            roots.push((tag(*take(rest)?)?, *take(rest)?));
         }
         let roots = Roots::new(roots).ok_or(format("the tags of its roots do not increase"))?;
         let mut header = None;
@@ -383,50 +380,17 @@ impl Batch {
         }
         let mut claims = Vec::new();
         for _ in 0..count(rest, CLAIMS_MAX)? {
-            let [kind] = *take(rest)?;
-            if let 3 | 4 = kind {
-                let [tag] = *take(rest)?;
-                let (trie, index) = (tag_of(tag)?, u64::from_le_bytes(*take(rest)?));
-                claims.push(if kind == 3 {
-                    Claim::Entry { trie, index, value: part(rest)?.to_vec() }
-                } else {
-                    Claim::AbsentEntry { trie, index }
-                });
-                continue;
-            }
-            let address = *take(rest)?;
-            claims.push(match kind {
-                0 => {
-                    let nonce = u64::from_le_bytes(*take(rest)?);
-                    let [balance, storage_root, code_hash] = [*take(rest)?, *take(rest)?, *take(rest)?];
-                    Claim::Account { address, account: Account { nonce, balance, storage_root, code_hash } }
-                }
-                1 => Claim::AbsentAccount { address },
-                2 => Claim::Slot { address, slot: *take(rest)?, value: *take(rest)? },
-                _ => return Err(format("a claim of no kind")),
-            });
+            claims.push(claim(rest)?);
         }
         let mut nodes = Vec::new();
         for _ in 0..count(rest, NODES_MAX)? {
             nodes.push(part(rest)?.to_vec());
         }
-        let no_digest = |_| format("an element is not below p");
         let mut shown_below = Vec::new();
         for _ in 0..count(rest, NODES_MAX)? {
             let mut roots = Vec::new();
             for _ in 0..count(rest, NODES_MAX)? {
-                let [trie] = *take(rest)?;
-                let address = *take(rest)?;
-                let trie = match trie {
-                    0 => Trie::State,
-                    1 => Trie::Storage(address),
-                    tag => Trie::Entries(tag_of(tag)?),
-                };
-                let [length @ 0..=64] = *take(rest)? else { return Err(format("an edge below all keys")) };
-                let (prefix, behind) = rest.split_at_checked(length.into()).ok_or(format("it is cut off"))?;
-                *rest = behind;
-                let (hash, digest) = (*take(rest)?, Digest::from_bytes(take(rest)?).map_err(no_digest)?);
-                roots.push(Edge { trie, prefix: prefix.to_vec(), hash, digest });
+                roots.push(edge(rest)?);
             }
             if roots.is_empty() {
                 return Err(format("a piece without roots"));
@@ -437,8 +401,7 @@ impl Batch {
         for _ in 0..count(rest, 2 * NODES_MAX)? {
             let [kind] = *take(rest)?;
             let kind = Kind::from_byte(kind).ok_or(format("no circuit is named so"))?;
-            let mut list = || Digest::from_bytes(take(rest)?).map_err(no_digest);
-            let lists = [list()?, list()?];
+            let lists = [digest(rest)?, digest(rest)?];
             proofs.push(NodeProof { kind, lists, bytes: part(rest)?.to_vec() });
         }
         if !rest.is_empty() {
@@ -470,6 +433,52 @@ fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], StateProofError> {
     let (own, behind) = rest.split_at_checked(length).ok_or(StateProofError::Format("it is cut off"))?;
     *rest = behind;
     Ok(own)
+}
+
+fn tag([byte]: [u8; 1]) -> Result<Tag, StateProofError> {
+    let known = Tag::ALL.into_iter().find(|tag| *tag as u8 == byte);
+    known.ok_or(StateProofError::Format("no trie has this tag"))
+}
+
+fn digest(rest: &mut &[u8]) -> Result<Digest, StateProofError> {
+    Digest::from_bytes(take(rest)?).map_err(|_| StateProofError::Format("an element is not below p"))
+}
+
+fn claim(rest: &mut &[u8]) -> Result<Claim, StateProofError> {
+    let [kind] = *take(rest)?;
+    if let 3 | 4 = kind {
+        let (trie, index) = (tag(*take(rest)?)?, u64::from_le_bytes(*take(rest)?));
+        return Ok(if kind == 3 {
+            Claim::Entry { trie, index, value: part(rest)?.to_vec() }
+        } else {
+            Claim::AbsentEntry { trie, index }
+        });
+    }
+    let address = *take(rest)?;
+    Ok(match kind {
+        0 => {
+            let nonce = u64::from_le_bytes(*take(rest)?);
+            let [balance, storage_root, code_hash] = [*take(rest)?, *take(rest)?, *take(rest)?];
+            Claim::Account { address, account: Account { nonce, balance, storage_root, code_hash } }
+        }
+        1 => Claim::AbsentAccount { address },
+        2 => Claim::Slot { address, slot: *take(rest)?, value: *take(rest)? },
+        _ => return Err(StateProofError::Format("a claim of no kind")),
+    })
+}
+
+fn edge(rest: &mut &[u8]) -> Result<Edge, StateProofError> {
+    let [trie] = *take(rest)?;
+    let address = *take(rest)?;
+    let trie = match trie {
+        0 => Trie::State,
+        1 => Trie::Storage(address),
+        own => Trie::Entries(tag([own])?),
+    };
+    let [length @ 0..=64] = *take(rest)? else { return Err(StateProofError::Format("an edge below all keys")) };
+    let (prefix, behind) = rest.split_at_checked(length.into()).ok_or(StateProofError::Format("it is cut off"))?;
+    *rest = behind;
+    Ok(Edge { trie, prefix: prefix.to_vec(), hash: *take(rest)?, digest: digest(rest)? })
 }
 
 #[cfg(test)]

@@ -467,11 +467,7 @@ impl Witness {
             header: self.header.is_some(),
         }
     }
-    /// The free data of [`piece`](super::piece) in a circuit of this size, for this key.
-    ///
-    /// # Errors
-    /// If the circuit has no room for the witness.
-    pub fn data(&self, size: Size, key: [Goldilocks; WORD]) -> Result<Vec<Goldilocks>, PieceError> {
+    fn check_room(&self, size: Size) -> Result<(), PieceError> {
         let needed = self.size();
         for (what, needed, room) in [
             ("blocks of Keccak", needed.blocks, size.blocks),
@@ -489,6 +485,15 @@ impl Witness {
                 return Err(PieceError::Room { what, needed, room });
             }
         }
+        Ok(())
+    }
+
+    /// The free data of [`piece`](super::piece) in a circuit of this size, for this key.
+    ///
+    /// # Errors
+    /// If the circuit has no room for the witness.
+    pub fn data(&self, size: Size, key: [Goldilocks; WORD]) -> Result<Vec<Goldilocks>, PieceError> {
+        self.check_room(size)?;
         let mut data = Data { size, free: Vec::new() };
         data.words(self.lists.map(|list| list.0));
         data.words([key, [ZERO; WORD]]);
