@@ -233,17 +233,21 @@ group_eth() {
 
 # Writes the gates as formulas, and proves them.
 group_smt() {
-    local reason
+    local reason result
     if ! reason=$(scripts/smt-tools.sh 2>&1); then
         skip smt "$(tail -n 1 <<<"$reason")"
         return
     fi
     EVERGROVE_GATES=$target/smt
-    rm -rf "$EVERGROVE_GATES"
     mkdir -p "$EVERGROVE_GATES"
     EVERGROVE_GATES=$(cd "$EVERGROVE_GATES" && pwd)
     export EVERGROVE_GATES
+    # Results of earlier runs stay: each has a hash of what was asked.
+    rm -f "$EVERGROVE_GATES"/*.smt2 "$EVERGROVE_GATES"/*.unstated
     run_ignored smt
+    for result in "$EVERGROVE_GATES"/*.json; do
+        compgen -G "${result%.json}.*smt2" >/dev/null || compgen -G "${result%.json}.unstated" >/dev/null || rm -f "$result"
+    done
     run "$target/tools/smt/python/bin/python" scripts/test_smt.py "$EVERGROVE_GATES"
 }
 
