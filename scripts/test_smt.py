@@ -8,7 +8,8 @@ NAME.determined.smt2 claims that its inputs determine its outputs, NAME.specifie
 NAME.unstated stands for a gate whose specification cannot be written over the field.
 
 A problem is asked in the theory of finite fields, or in that of bit-vectors, where smt_integers.py says why both are
-equal. Then the script removes one constraint at a time. It has found a mutant if a goal becomes satisfiable. With --bless it
+equal. Then the script removes one constraint at a time. It has found a mutant if a goal becomes satisfiable: by a guess
+that smt_models.py checks, or by the solver. With --bless it
 writes the table of the page again, or only the rows of gates that are named, and keeps the reasons in the last column.
 Without, it compares the table with the results, or prints the results of gates that are named.
 """
@@ -16,6 +17,7 @@ Without, it compares the table with the results, or prints the results of gates 
 import argparse
 import concurrent.futures
 import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -25,8 +27,10 @@ import subprocess
 import sys
 
 import smt_integers
+import smt_models
 
-SCRIPTS = [pathlib.Path(__file__), pathlib.Path(smt_integers.__file__)]
+# What results depend on, beside the files: these scripts as they were loaded.
+SCRIPTS = b"".join(pathlib.Path(path).read_bytes() for path in (__file__, smt_integers.__file__, smt_models.__file__))
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/math/gates.md"
 BEGIN, END = "<!-- results of scripts/test_smt.py -->\n", "<!-- end of results -->\n"
@@ -165,6 +169,8 @@ def judge(file):
 def assigned(file, goals):
     """sat if an assignment satisfies the assertions and one of the goals, unsat if none does, otherwise unknown. Looks
     also where all inputs are 0, or 1, or 2."""
+    if smt_models.find(file.head, [smt_integers.goal_of(goal) for goal in goals], file.inputs):
+        return "sat"
     first, *others = (None, 0, 1, 2)
     large = smt_integers.multiplies(smt_integers.head(file.head))
     for value in (*others, first) if large else (first, *others):
@@ -218,9 +224,10 @@ def gate(folder, name):
 
 
 def kept(folder, name):
-    """The row of a gate, from an earlier run of this script on the same files if there is one."""
+    """The row of a gate, from an earlier run of these scripts on the same files if there is one."""
     files = sorted(path for path in folder.glob(f"{name}.*") if path.suffix != ".json")
-    key = hashlib.sha256(b"".join(path.read_bytes() for path in [*SCRIPTS, *files])).hexdigest()
+    solver = importlib.metadata.version("cvc5-gpl").encode()
+    key = hashlib.sha256(b"".join([SCRIPTS, solver, *(path.read_bytes() for path in files)])).hexdigest()
     path = folder / f"{name}.json"
     if path.exists():
         result, known = json.loads(path.read_text())

@@ -25,11 +25,6 @@ impl MemoryStore {
     pub fn page_count(&self) -> usize {
         self.pages.len()
     }
-
-    /// Number of slots that hold a value.
-    pub fn value_count(&self) -> usize {
-        self.values.len()
-    }
 }
 
 impl Store for MemoryStore {

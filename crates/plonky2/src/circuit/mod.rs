@@ -113,9 +113,6 @@ pub fn circuit_config(params: &FriParams) -> CircuitConfig {
 
 /// Number of public inputs of bucket and merge: C\[4\], d\[4\], h, base, key of the merge circuit\[4\].
 pub const NODE_PUBLIC_INPUTS: usize = 14;
-/// Number of public inputs of the wrap: C\[4\], d\[4\], h, base.
-pub const WRAP_PUBLIC_INPUTS: usize = 10;
-
 /// The public inputs of a bucket or a merge.
 pub struct NodeTargets {
     /// C, the Merkle digest of the node.
