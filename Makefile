@@ -147,7 +147,7 @@ api-bless: ## write the listing of the public API
 deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \
 	  $(CARGO) deny check bans licenses sources \
-	  && $(CARGO) deny --manifest-path crates/bench/Cargo.toml check --config $(CURDIR)/deny.toml bans licenses sources; \
+	  && $(CARGO) deny --manifest-path crates/bench/Cargo.toml --config $(CURDIR)/deny.toml check bans licenses sources; \
 	else echo "skipped: cargo-deny is not installed (cargo install --locked cargo-deny)"; fi
 
 typos:

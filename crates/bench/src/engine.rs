@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use evergrove_commit::watch::{Observer, Phase, Step};
+use evergrove_commit::watch::{Matrix, Observer, Phase, Step};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector, Witness, vc};
 use evergrove_grove::{GroveBackend, circuit, shape};
 use evergrove_multilinear::recursion;
@@ -94,12 +94,15 @@ struct Own {
 
 /// Seconds of the steps of the last proof.
 #[derive(Default)]
-struct Last(Mutex<Vec<(Phase, f64)>>);
+struct Last(Mutex<Vec<(Step, f64)>>);
 
 impl Last {
-    fn seconds(&self, phase: Phase) -> f64 {
+    fn seconds(&self, of: impl Fn(&Step) -> bool) -> f64 {
         let steps = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        steps.iter().filter(|step| step.0 == phase).map(|step| step.1).sum()
+        steps.iter().filter(|(step, _)| of(step)).map(|(_, seconds)| seconds).sum()
+    }
+    fn phase(&self, phase: Phase) -> f64 {
+        self.seconds(|step| step.phase == phase)
     }
 }
 
@@ -113,7 +116,7 @@ impl Observer for Watch {
         let mut start = Instant::now();
         Box::new(move |step| {
             let seconds = core::mem::replace(&mut start, Instant::now()).elapsed().as_secs_f64();
-            last.0.lock().unwrap_or_else(|e| e.into_inner()).push((step.phase, seconds));
+            last.0.lock().unwrap_or_else(|e| e.into_inner()).push((step, seconds));
         })
     }
 }
@@ -207,13 +210,15 @@ fn measure(args: &Args) -> anyhow::Result<()> {
                     permutations: permutations(args.profile, class, kind).unwrap_or(0),
                     start,
                     peak_bytes,
-                    claims: last.seconds(Phase::Claims),
-                    witness: last.seconds(Phase::Witness),
-                    commitment: last.seconds(Phase::Commitment),
-                    bus: last.seconds(Phase::Bus),
-                    rows: last.seconds(Phase::Rows),
-                    opening: last.seconds(Phase::Opening),
-                    check: last.seconds(Phase::Check),
+                    claims: last.phase(Phase::Claims),
+                    witness: last.phase(Phase::Witness),
+                    commitment: last.seconds(|step| step.phase == Phase::Trace || step.matrix == Some(Matrix::Stack)),
+                    bus: last.phase(Phase::Bus),
+                    rows: last.phase(Phase::Rows),
+                    opening: last.seconds(|step| {
+                        matches!(step.phase, Phase::Opening | Phase::Grinding) || step.matrix == Some(Matrix::Fold)
+                    }),
+                    check: last.phase(Phase::Check),
                 }),
             };
             print(&row, args.json)?;

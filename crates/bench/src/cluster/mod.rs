@@ -219,7 +219,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         worker_overhead_s: median(done.iter().map(|t| t.elapsed - t.work)),
         queue_overhead_s: queue,
     };
-    let (one, many) = (median(one.into_iter()), median(many.into_iter()));
+    let (one, many) = (median(one), median(many));
     let row = |name, workers, threads, seconds, efficiency, tasks| Row {
         kernel: "cluster",
         r#impl: name,
