@@ -132,3 +132,8 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tree_that_fails_has_no_paths() {
+    assert_eq!(Multiproof::new(HEIGHT, &[3], |_, _| Err::<Digest, _>("no node")), Err("no node"));
+}
