@@ -16,6 +16,7 @@ fn schema(kinds: &[ColumnType]) -> Schema {
 
 #[test]
 fn cells_of_another_kind_are_refused_everywhere() {
+    use ColumnType::{Bytes, Date, Integer128, Signed, Unsigned, Unsigned128, Uuid};
     let cells = [
         Cell::Unsigned(1),
         Cell::Signed(1),
@@ -25,7 +26,6 @@ fn cells_of_another_kind_are_refused_everywhere() {
         Cell::Unsigned128(1),
         Cell::Uuid([0; 16]),
     ];
-    use ColumnType::{Bytes, Date, Integer128, Signed, Unsigned, Unsigned128, Uuid};
     let kinds = [Unsigned, Signed, Bytes, ColumnType::Abi(AbiType::Bool), Integer128, Unsigned128, Uuid, Date];
     let mut refused = 0;
     for kind in kinds {
@@ -36,11 +36,11 @@ fn cells_of_another_kind_are_refused_everywhere() {
                 continue;
             }
             refused += 1;
-            let kind = |e: &CellError| matches!(e, CellError::Kind { .. } | CellError::OutOfRange { .. });
-            assert!(kind(&column.check(cell.clone()).unwrap_err()), "{column:?} {cell:?}");
+            let unfit = |e: &CellError| matches!(e, CellError::Kind { .. } | CellError::OutOfRange { .. });
+            assert!(unfit(&column.check(cell.clone()).unwrap_err()), "{column:?} {cell:?}");
             let row = Row::Cells(vec![cell.clone()]);
-            assert!(matches!(schema.elements(&row), Err(RowError::Cell(e)) if kind(&e)));
-            assert!(matches!(schema.encode_row(&row), Err(RowError::Cell(e)) if kind(&e)));
+            assert!(matches!(schema.elements(&row), Err(RowError::Cell(e)) if unfit(&e)));
+            assert!(matches!(schema.encode_row(&row), Err(RowError::Cell(e)) if unfit(&e)));
         }
     }
     // Each column takes one kind of cell.
@@ -53,8 +53,8 @@ fn cells_are_in_their_ranges() {
     let bytes = schema(&[ColumnType::Bytes]);
     let length = MAX_CELL_BYTES + 1;
     assert_eq!(bytes.columns()[0].check(long), Err(CellError::TooLong { column: "c0".into(), length }));
-    // 5 of 3,000,000 parts of a second are no whole number of microseconds.
-    let timestamp = &schema(&[ColumnType::Timestamp]).columns()[0].clone();
+    // 5 / 3,000,000 of a second is not a whole number of microseconds.
+    let timestamp = &Column::new("t", ColumnType::Timestamp);
     let field = |units, per_second| Field::Timestamp { units, per_second }.cell(timestamp);
     assert_eq!(field(6, 3_000_000), Ok(Cell::Signed(2)));
     assert!(matches!(field(5, 3_000_000), Err(CellError::Form { .. })));

@@ -267,7 +267,9 @@ fn each_number_of_a_header_is_compared() {
     let first = 19;
     assert_eq!(good[first..first + 3], [7, 1, 208]);
     assert_eq!(with(first + 2, (1 << 16) + 1), range("a round"));
-    assert_eq!(with(first + 4, 65), range("a round"));
+    for at in [0, 1, 3, 4, 5] {
+        assert_eq!(with(first + at, 65), range("a round"));
+    }
     // Bits in 66 modes have 70 fixed columns, rounded up to 72: 2^23 elements have room for 226 blocks, beside the permutations.
     assert_eq!(read(&header_with(&UNIQUE_100, 64, 226)), Ok(()));
     assert_eq!(read(&header_with(&UNIQUE_100, 64, 227)), range("the number of fixed elements"));
