@@ -3,8 +3,10 @@
 
     test_checks.py [TEXT..]    all checks, or those whose names contain one of the texts
 
-A check is a condition that refuses, or a statement `check(..)?;`. In `a || b` each operand is a check. The script
-covers crates/verifier/src except the argument's equations: docs/math/circuits.md says what holds the code to them.
+A check is a condition that refuses, or a statement `check(..)?;`. In `a || b`, and in `!(a && b)`, each operand is a
+check, and so is each end of a range. The script covers crates/verifier/src except the argument's equations:
+docs/math/circuits.md says what holds the code to them.
+
 The script copies the tracked files to target/checks, makes each check depend on a number, builds the tests once, and
 runs them once for each number. Random tests have no cases here.
 
@@ -44,9 +46,27 @@ pub(crate) fn left_out(number: u32) -> bool {
         std::sync::LazyLock::new(|| std::env::var("LEFT_OUT").ok().and_then(|own| own.parse().ok()));
     *OWN == Some(number)
 }
+/// The ends of ranges.
+pub(crate) trait End: Sized {
+    fn or_least(self, number: u32) -> Self;
+    fn or_greatest(self, number: u32) -> Self;
+}
+macro_rules! end {
+    ($($type:ty)*) => {$(impl End for $type {
+        fn or_least(self, number: u32) -> Self {
+            if left_out(number) { Self::MIN } else { self }
+        }
+        fn or_greatest(self, number: u32) -> Self {
+            if left_out(number) { Self::MAX } else { self }
+        }
+    })*};
+}
+end!(u8 u64 usize i64);
 """
 
-Edit = collections.namedtuple("Edit", "begin end form")
+# What replaces a place of the source: in the form, `#` is the number and `@` the code. An end of a range is named by the
+# whole operand.
+Edit = collections.namedtuple("Edit", "begin end form operand which", defaults=[None, ""])
 
 
 def blank(text):
@@ -76,6 +96,18 @@ def operands(text, begin, end, operator):
             yield last, at - 1
             last = at + len(operator) + 1
     yield last, end
+
+
+def parts(text, begin, end, operator, form):
+    """The operands of a condition as edits; two for a range."""
+    for first, last in operands(text, begin, end, operator):
+        found = re.fullmatch(r"!?\((.+)\.\.=(.+)\)\.contains\(.+\)", text[first:last])
+        if found:
+            low, high = [(first + found.start(i), first + found.end(i)) for i in (1, 2)]
+            yield Edit(*low, "crate::End::or_least(@, #)", (first, last), ", low end")
+            yield Edit(*high, "crate::End::or_greatest(@, #)", (first, last), ", high end")
+        else:
+            yield Edit(first, last, form)
 
 
 def condition(text, block):
@@ -112,8 +144,7 @@ def in_let_else(text, at):
 
 
 def refusals(text, end):
-    """The refusals `Err(..)` as edits, whose forms have `#` for the number and `@` for the code; `None` for one that
-    defines a value."""
+    """The refusals `Err(..)` as edits; `None` for one that defines a value."""
     for found in re.finditer(r"(\breturn )?\bErr\(", text[:end]):
         begin, last = found.start(), bracket(text, found.end() - 1, 1) + 1
         if re.match(r"\)?\s*(=>|\||=[^=])", text[last:]):
@@ -122,13 +153,20 @@ def refusals(text, end):
         function = re.findall(r"\bfn \w[^{]*", text[:begin])[-1]
         if place:
             form = "((@) && !crate::left_out(#))" if refuses else "((@) || crate::left_out(#))"
-            yield from (Edit(*part, form) for part in operands(text, *place, "||" if refuses else "&&"))
+            yield from parts(text, *place, "||" if refuses else "&&", form)
         elif found[1] and text[last] == ";" and not in_let_else(text, begin):
             yield Edit(begin, last + 1, "if !crate::left_out(#) { @ }")
         elif not found[1] and "-> Result<()," in function and re.search(r"=>\s*\{?\s*$", text[:begin]):
             yield Edit(begin, last, "if crate::left_out(#) { Ok(()) } else { @ }")
         else:
             yield None
+
+
+def bindings(text, end):
+    """The operands of `let fits = a && b` as edits, if `!fits` is a check."""
+    for found in re.finditer(r"\blet (\w+) = ([^;]*&&[^;]*);", text[:end]):
+        if re.search(rf"\bif [^;{{}}]*!{found[1]}\b", text[found.end() : end]):
+            yield from parts(text, *found.span(2), "&&", "((@) || crate::left_out(#))")
 
 
 def statements(text, end):
@@ -143,12 +181,13 @@ def switch(path, names):
     source = path.read_text()
     text = blank(source)
     end = len(source.partition("#[cfg(test)]\nmod tests {")[0])
-    found = [*refusals(text, end), *statements(text, end)]
+    found = [*refusals(text, end), *bindings(text, end), *statements(text, end)]
     out, last = [], 0
-    for begin, stop, form in sorted(edit for edit in found if edit):
+    for begin, stop, form, operand, which in sorted(filter(None, found)):
         code = source[begin:stop]
         function = re.findall(r"\bfn (\w+)", text[:begin])[-1]
-        name = f"{path.relative_to(COPY / SOURCE)} {function}: {' '.join(code.split())}"
+        shown = " ".join(source[slice(*(operand or (begin, stop)))].split())
+        name = f"{path.relative_to(COPY / SOURCE)} {function}: {shown}{which}"
         names.append(name if name not in names else f"{name} ({1 + sum(n.startswith(name) for n in names)})")
         form = form.replace("let _ = @", f"let _ = {code[:-2]};") if code.endswith("?;") else form
         out += [source[last:begin], form.replace("#", str(len(names) - 1)).replace("@", code)]

@@ -293,12 +293,18 @@ fn parameters_that_do_not_fit_are_refused() {
     assert_eq!(with(&[(tables, 0)]), ParametersError::Permutations);
     assert_eq!(with(&[(variables, 40)]), stack(40, 96));
     assert_eq!(with(&[(variables, 32), (second, 13)]), stack(32, 96));
+    assert_eq!(with(&[(second, 12)]), stack(18, 96));
     assert_eq!(with(&[(width, 200)]), stack(18, 200));
     assert_eq!(with(&[(width, 88)]), stack(18, 88));
     assert_eq!(with(&[(width, 100)]), ParametersError::Leaf { oracle: 0, elements: 100 });
     for (at, number) in [(1, 0), (2, 0), (3, 0), (3, 30), (4, 0), (4, 33)] {
         assert!(matches!(with(&[(first + at, number)]), ParametersError::Round { oracle: 0, .. }));
     }
+    assert!(matches!(with(&[(variables, 26)]), ParametersError::Round { depth: 20, .. }));
+    // One oracle, whose columns are shorter than a chunk.
+    let mut short = good[..second].to_vec();
+    (short[2], short[width], short[first]) = (second as u64 - 3, 768, 10);
+    assert_eq!(Header::<Quadratic>::read(&short), Err(HeaderError::Parameters(stack(18, 768))));
     let mut none = good[..first].to_vec();
     none[2] = first as u64 - 3;
     assert_eq!(Header::<Quadratic>::read(&none), Err(HeaderError::Parameters(stack(18, 96))));

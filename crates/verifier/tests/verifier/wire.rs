@@ -310,6 +310,24 @@ fn records_have_no_bytes_after_their_content() {
 }
 
 #[test]
+fn outputs_have_at_most_65535_elements() {
+    let mut proof = app_proof();
+    proof.body.clear();
+    proof.app.as_mut().unwrap().output = vec![Goldilocks::ONE; 65535];
+    let mut file = proof.encode();
+    assert_eq!(BatchProof::decode(&file).as_ref(), Ok(&proof));
+    // One more, in the record before the empty body.
+    let body = file.len() - 6;
+    let start = body - 6 - 6 - 32 - 8 * 65535;
+    assert_eq!(file[start..start + 2], [3, 1]);
+    let length = u32::from_le_bytes(file[start + 2..start + 6].try_into().unwrap());
+    file[start + 2..start + 6].copy_from_slice(&(length + 8).to_le_bytes());
+    file.splice(body..body, [0; 8]);
+    let output = DecodeError::Range { what: "output length", found: 65536, max: 65535 };
+    assert_eq!(BatchProof::decode(&file), Err(output));
+}
+
+#[test]
 fn files_of_version_1_end_where_they_end() {
     let read = |name: &str| std::fs::read(frozen::path(1, name)).unwrap();
     for name in ["proof.bin", "proof-app.bin"] {
