@@ -64,8 +64,8 @@ macro_rules! end {
 end!(u8 u64 usize i64);
 """
 
-# What replaces a place of the source: in the form, `#` is the number and `@` the code. An end of a range is named by the
-# whole operand.
+# What replaces a place of the source: in the form, `#` is the number and `@` the code. The name of an end of a range
+# has the whole operand.
 Edit = collections.namedtuple("Edit", "begin end form operand which", defaults=[None, ""])
 
 
