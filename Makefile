@@ -14,7 +14,7 @@ BENCH_WORKSPACE := --manifest-path crates/bench/Cargo.toml --target-dir $(TARGET
 export CARGO TEST_FEATURES BENCH_WORKSPACE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install cluster-demo service-drills tools rtl-tools synth arm-tools web-tools eth-tools smt-tools web page page-shots test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth test-smt header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
+.PHONY: help demo install cluster-demo service-drills tools rtl-tools synth arm-tools web-tools eth-tools smt-tools web page page-shots test test-isa test-peers test-rtl test-faults test-slow test-apps test-web test-c test-eth test-smt test-checks header test-full check fmt clippy rustdoc api api-bless deny typos prose book deploy deploy-tools fuzz bench bench-apps bench-native docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,11 +108,14 @@ test-eth: ## test a table's rows in a contract, and tries and their circuits wit
 test-smt: ## prove the gates of the circuits with a solver, and compare with docs/math/gates.md
 	scripts/test-groups.sh smt
 
+test-checks: ## leave out each check of the verifier in turn: a test must fail
+	scripts/test-groups.sh checks
+
 header: ## write the C header, crates/ffi/include/evergrove.h
 	scripts/header.sh
 
 test-full: ## run make test and all groups, with a table at the end
-	scripts/test-groups.sh test isa peers rtl faults slow apps web c eth smt
+	scripts/test-groups.sh test isa peers rtl faults slow apps web c eth smt checks
 
 check: fmt clippy rustdoc api deny typos prose book deploy page fuzz ## check formatting, lints, documentation, public API, dependencies, spelling, prose, deployment and the page's files; fuzz briefly
 

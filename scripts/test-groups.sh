@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs groups of tests and ends with a table: group, passed, failed, skipped, seconds. Exits with 1 if anything failed.
 #
-#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web] [c] [eth] [smt]     all of them if none is named
+#   scripts/test-groups.sh [test] [isa] [peers] [rtl] [faults] [slow] [apps] [web] [c] [eth] [smt] [checks]     all of them if none is named
 #
 # The group `test` is `make test`. Tests of other groups are ignored by cargo, with a reason that begins with the group:
 # #[ignore = "slow: minutes, some hundred proofs"]. This script finds them by that line and the test's name below it.
@@ -19,7 +19,7 @@ export RUST_BACKTRACE=0
 target=${CARGO_TARGET_DIR:-target}
 read -r -a features <<<"${TEST_FEATURES:-}"
 read -r -a bench <<<"${BENCH_WORKSPACE:---manifest-path crates/bench/Cargo.toml --target-dir $target}"
-[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps web c eth smt
+[[ $# -gt 0 ]] || set -- test isa peers rtl faults slow apps web c eth smt checks
 log=$(mktemp)
 trap 'rm -f "$log" "$log.node"' EXIT
 
@@ -251,10 +251,16 @@ group_smt() {
     run "$target/tools/smt/python/bin/python" scripts/test_smt.py "$EVERGROVE_GATES"
 }
 
+# Leaves out each check of the verifier in turn.
+group_checks() {
+    command -v python3 >/dev/null || { skip checks "python3 is missing"; return; }
+    run python3 scripts/test_checks.py
+}
+
 rows=() total=0
 for group in "$@"; do
     if ! declare -F "group_$group" >/dev/null; then
-        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow, apps, web, c, eth or smt" >&2
+        echo "unknown group $group: expected test, isa, peers, rtl, faults, slow, apps, web, c, eth, smt or checks" >&2
         exit 2
     fi
 done

@@ -8,7 +8,7 @@ use evergrove_multilinear::reference;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
 use evergrove_verifier::argument::{Claim, Parameters, Reader, Reduced, Round, UNIQUE_100, read_up_to_fixed, reduce};
-use evergrove_verifier::key::{Public, VerifyError};
+use evergrove_verifier::key::{Check, KeyError, Public, VerifyError};
 use evergrove_verifier::poseidon::digest;
 use evergrove_verifier::tables::WORD;
 
@@ -169,6 +169,37 @@ fn five_merges_one_above_another() {
     assert!(matches!(recursion.check(&other), Err(VerifyError::Refused(_))));
     other.public.point.pop();
     assert_eq!(recursion.check(&other), Err(VerifyError::Point { given: 20, needed: 21 }));
+}
+
+/// A proof that holds has no verdict if its key file is shorter or longer, and a wrong claim is found in the file.
+#[test]
+fn a_key_file_is_read_to_its_end() {
+    let recursion = Recursion::<Quadratic>::new(&UNIQUE_100);
+    let mut file = Vec::new();
+    recursion.key.write(&mut file).unwrap();
+    let check = |proof: &Proof<Quadratic>, file: &[u8]| {
+        let claim = 2 * (recursion.key.variables() + 1);
+        let body = [&claim_data(&proof.public)[..claim], &proof.elements].concat();
+        let information = proof.public.information.clone();
+        let mut check = Check::<Quadratic>::new(recursion.key.digest(), &UNIQUE_100, proof.circuit, information, body);
+        check.key(file)?;
+        check.finish().map(|(verified, _)| verified.map(|verified| verified.key()))
+    };
+    let (point, value) = recursion.true_claim();
+    let proof = recursion.leaf([1; 4].map(Goldilocks::new), (point.clone(), value));
+    assert_eq!(check(&proof, &file), Ok(Ok(recursion.key.digest())));
+    let length = file.len() as u64;
+    for less in [1, 8, 4096] {
+        let truncated = KeyError::Truncated { found: length - less };
+        assert_eq!(check(&proof, &file[..file.len() - less as usize]), Err(truncated));
+    }
+    let longer = |more: usize| [&file[..], &[0; 9][..more]].concat();
+    assert_eq!(check(&proof, &longer(1)), Err(KeyError::Truncated { found: length + 1 }));
+    for more in [8, 9] {
+        assert_eq!(check(&proof, &longer(more)), Err(KeyError::Trailing { expected: length }));
+    }
+    let wrong = recursion.leaf([1; 4].map(Goldilocks::new), (point, value + Quadratic::ONE));
+    assert_eq!(check(&wrong, &file), Ok(Err(VerifyError::Handed)));
 }
 
 /// A claim that is handed on is checked at the root, at any distance.

@@ -2,9 +2,10 @@
 //! printed reports.
 
 use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_verifier::ethereum::rlp::RlpFault;
 use evergrove_verifier::ethereum::{
-    Account, Anchor, Arity, Claim, ClaimsError, EMPTY_CODE, EMPTY_ROOT, Header, HeaderError, Roots, Shown, SlotRule,
-    Step, Tag, VALUE_MAX, canonical_digest, canonical_digest_of, rlp, sorted,
+    Account, Anchor, Arity, CLAIMS_MAX, Claim, ClaimsError, EMPTY_CODE, EMPTY_ROOT, Header, HeaderError, Roots, Shown,
+    SlotRule, Step, Tag, VALUE_MAX, canonical_digest, canonical_digest_of, rlp, sorted,
 };
 use evergrove_verifier::tree;
 use proptest::prelude::*;
@@ -127,10 +128,24 @@ fn claims_that_cannot_be_are_refused() {
     assert_eq!(refused(&[entry(Tag::State, 1)]), state);
     assert_eq!(refused(&[Claim::AbsentEntry { trie: Tag::State, index: 0 }]), state);
     assert_eq!(refused(&[entry(Tag::Receipts, VALUE_MAX)]), Ok(()));
+    let many = vec![Claim::AbsentAccount { address: A }; CLAIMS_MAX + 1];
+    assert_eq!(canonical_digest(&many), Err(ClaimsError::TooMany { found: CLAIMS_MAX + 1 }));
     for n in [0, VALUE_MAX + 1] {
         let error = Err(format!("claim 1 has a value of {n} bytes: expected 1 to 39422"));
         assert_eq!(refused(&[account(0), entry(Tag::Receipts, n)]), error);
     }
+}
+
+#[test]
+fn accounts_have_four_fields_and_nothing_after_them() {
+    let Claim::Account { account, .. } = account(3) else { unreachable!() };
+    let bytes = account.rlp();
+    assert_eq!(Account::from_rlp(&bytes), Ok(account));
+    let fault = |bytes: &[u8]| Account::from_rlp(bytes).unwrap_err().fault;
+    assert_eq!(fault(&[&bytes[..], &[1]].concat()), RlpFault::Trailing);
+    // The list has a header of two bytes.
+    assert_eq!(bytes[..2], [0xf8, 68]);
+    assert_eq!(fault(&rlp::list(&[&bytes[2..], &[1]].concat())), RlpFault::Trailing);
 }
 
 #[test]
@@ -229,6 +244,10 @@ fn bytes_that_are_no_header_are_refused() {
     assert!(text(&[&good[..], &[0]].concat()).contains("trailing bytes"));
     assert!(text(&good[..good.len() - 1]).contains("truncated"));
     let mut list = good.clone();
+    *list.last_mut().unwrap() = 0xc0;
+    assert!(text(&list).contains("expected a string, got a list"));
+    // The last field is one that is not read.
+    let mut list = header(0, &[&[7], &[12; 32], &[]]);
     *list.last_mut().unwrap() = 0xc0;
     assert!(text(&list).contains("expected a string, got a list"));
 }

@@ -114,3 +114,32 @@ fn a_header_of_impossible_sizes_is_refused_before_anything_follows_from_it() {
         assert!(Header::<Quadratic>::read(&least[..length]).is_err(), "{length} words");
     }
 }
+
+#[test]
+fn key_files_are_checked_field_by_field() {
+    let good = key_set(Profile::Proven).encode();
+    let damage = |at: usize, byte: u8| {
+        let mut bad = good.clone();
+        bad[at] = byte;
+        KeySet::decode(&bad).unwrap_err()
+    };
+    assert!(matches!(damage(0, b'X'), DecodeError::Magic { .. }));
+    // 4 magic, 2 version, 1 + 7 backend, 4 version, profile, class; then circuit, cap height, common data, 17 digests.
+    let (bucket, merge) = (20, 20 + 3 + 17 * 32);
+    assert_eq!(damage(bucket, 1), DecodeError::Code { what: "circuit in its place", found: 1 });
+    assert_eq!(damage(bucket + 1, 9), DecodeError::Range { what: "cap height", found: 9, max: 8 });
+    assert_eq!(damage(bucket + 2, 1), DecodeError::Range { what: "common data number", found: 1, max: 0 });
+    // The same common data twice.
+    let mut twice = good.clone();
+    twice[merge + 2] = 1;
+    let common = good[merge + 3 + 17 * 32..].to_vec();
+    twice.extend(common);
+    assert_eq!(KeySet::decode(&twice), Err(DecodeError::Code { what: "new common data", found: 1 }));
+    let mut paper = pinned_paper(Profile::Paper).unwrap().to_vec();
+    assert_eq!(paper[20], 40);
+    paper[20] = 41;
+    let heights = DecodeError::Range { what: "number of heights", found: 41, max: 40 };
+    assert_eq!(PaperKeys::decode(&paper), Err(heights));
+    paper[0] ^= 1;
+    assert!(matches!(PaperKeys::decode(&paper), Err(DecodeError::Magic { .. })));
+}

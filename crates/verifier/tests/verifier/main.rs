@@ -9,6 +9,8 @@ mod multiproof;
 mod mutation;
 mod openzeppelin;
 mod policy;
+mod schema;
 mod soundness;
 mod vectors;
+mod verify;
 mod wire;

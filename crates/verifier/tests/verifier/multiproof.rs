@@ -97,8 +97,10 @@ fn what_is_not_shown_is_refused() {
 #[test]
 fn heights_of_files_are_checked() {
     let proof = Multiproof { height: 41, siblings: vec![] };
-    let found = Multiproof::decode(&proof.encode());
-    assert_eq!(found, Err(DecodeError::Range { what: "height", found: 41, max: 40 }));
+    for height in [0, 41] {
+        let found = Multiproof::decode(&Multiproof { height, ..proof.clone() }.encode());
+        assert_eq!(found, Err(DecodeError::Range { what: "height", found: height.into(), max: 40 }));
+    }
     let tall = Commitment { height: 41, root: Digest::ZERO };
     assert!(matches!(proof.verify(&tall, &[]), Err(MultiproofError::Height { .. })));
 }
@@ -131,4 +133,9 @@ proptest! {
             prop_assert!(proof.verify(&tree.commitment(), &leaves).is_err());
         }
     }
+}
+
+#[test]
+fn a_tree_that_fails_has_no_paths() {
+    assert_eq!(Multiproof::new(HEIGHT, &[3], |_, _| Err::<Digest, _>("no node")), Err("no node"));
 }

@@ -1,13 +1,14 @@
 //! Encodings: round trips, one encoding per value, every kind of damage refused.
 
 use crate::common::{Random, app_proof, batch_proof, opening, small_shape, snark, wrap_shape};
+use crate::frozen;
 use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::wire::{
-    BatchProof, DecodeError, Opening, OpeningError, ScalarHasher, SnarkParams, SnarkShape, decode, encode, encoded_len,
-    open,
+    BatchProof, DecodeError, Multiproof, Opening, OpeningError, ScalarHasher, SnarkParams, SnarkShape, decode, encode,
+    encoded_len, open,
 };
-use evergrove_verifier::{HeightClass, NodeKind, Profile};
+use evergrove_verifier::{Commitment, HeightClass, NodeKind, Profile};
 
 fn shapes() -> Vec<SnarkShape> {
     [small_shape(), wrap_shape()].into_iter().chain(Profile::PLONKY2.map(node_shape)).collect()
@@ -273,4 +274,99 @@ fn records_are_known_in_their_order_and_of_their_length() {
         let error = with(&[head, claim, &other, rest]);
         assert!(error.to_string().contains(expected) || less == 74, "{error}");
     }
+}
+
+/// The file with a byte at the end of a record, whose length is one more.
+fn longer(file: &[u8], records: usize) -> Vec<u8> {
+    let mut start = 6;
+    for _ in 0..records {
+        start += 6 + u32::from_le_bytes(file[start + 2..start + 6].try_into().unwrap()) as usize;
+    }
+    let length = u32::from_le_bytes(file[start + 2..start + 6].try_into().unwrap());
+    let end = start + 6 + length as usize;
+    let length = (length + 1).to_le_bytes();
+    [&file[..start + 2], &length, &file[start + 6..end], &[0], &file[end..]].concat()
+}
+
+#[test]
+fn records_have_no_bytes_after_their_content() {
+    let trailing = |error| matches!(error, Some(DecodeError::Trailing { extra: 1, .. }));
+    let proof = app_proof().encode();
+    for record in 0..3 {
+        assert!(trailing(BatchProof::decode(&longer(&proof, record)).err()), "record {record} of a proof");
+    }
+    let opening = opening().0.encode();
+    for record in 0..2 {
+        assert!(trailing(Opening::decode(&longer(&opening, record)).err()), "record {record} of an opening");
+    }
+    let paths = Multiproof { height: 3, siblings: vec![Digest::ZERO; 2] }.encode();
+    for record in 0..2 {
+        assert!(trailing(Multiproof::decode(&longer(&paths, record)).err()), "record {record} of paths");
+    }
+    let mut other = paths.clone();
+    other[0] ^= 1;
+    assert!(matches!(Multiproof::decode(&other), Err(DecodeError::Magic { .. })));
+    assert!(trailing(Multiproof::decode(&[&paths[..], &[0]].concat()).err()));
+}
+
+#[test]
+fn outputs_have_at_most_65535_elements() {
+    let mut proof = app_proof();
+    proof.body.clear();
+    proof.app.as_mut().unwrap().output = vec![Goldilocks::ONE; 65535];
+    let mut file = proof.encode();
+    assert_eq!(BatchProof::decode(&file).as_ref(), Ok(&proof));
+    // One more, in the record before the empty body.
+    let body = file.len() - 6;
+    let start = body - 6 - 6 - 32 - 8 * 65535;
+    assert_eq!(file[start..start + 2], [3, 1]);
+    let length = u32::from_le_bytes(file[start + 2..start + 6].try_into().unwrap());
+    file[start + 2..start + 6].copy_from_slice(&(length + 8).to_le_bytes());
+    file.splice(body..body, [0; 8]);
+    let output = DecodeError::Range { what: "output length", found: 65536, max: 65535 };
+    assert_eq!(BatchProof::decode(&file), Err(output));
+}
+
+#[test]
+fn files_of_version_1_end_where_they_end() {
+    let read = |name: &str| std::fs::read(frozen::path(1, name)).unwrap();
+    for name in ["proof.bin", "proof-app.bin"] {
+        let found = BatchProof::decode(&[&read(name)[..], &[0]].concat());
+        assert!(matches!(found, Err(DecodeError::Trailing { extra: 1, .. })), "{name}");
+    }
+    let found = Opening::decode(&[&read("opening.bin")[..], &[0]].concat());
+    assert!(matches!(found, Err(DecodeError::Trailing { extra: 1, .. })));
+    // An output without elements.
+    let mut file = read("proof-app.bin");
+    let at = file.windows(6).position(|bytes| bytes == b"\x05tally").unwrap() + 6 + 32;
+    assert_eq!(file[at..at + 2], [3, 0]);
+    file.splice(at..at + 2 + 24, [0, 0]);
+    assert_eq!(BatchProof::decode(&file), Err(DecodeError::Code { what: "output length", found: 0 }));
+}
+
+#[test]
+fn openings_are_checked_field_by_field() {
+    let good = opening().0.encode();
+    let damage = |at: usize, bytes: &[u8]| {
+        let mut bad = good.clone();
+        bad[at..at + bytes.len()].copy_from_slice(bytes);
+        Opening::decode(&bad).unwrap_err()
+    };
+    // 4 magic, 2 version, 6 record, height, 8 index, tag
+    for found in [0, 41] {
+        assert_eq!(damage(12, &[found]), DecodeError::Range { what: "height", found: found.into(), max: 40 });
+    }
+    assert_eq!(damage(13, &[8]), DecodeError::Range { what: "index", found: 8, max: 7 });
+    assert_eq!(damage(21, &[2]), DecodeError::Code { what: "slot tag", found: 2 });
+    let tall = Opening { index: 0, height: 41, value: None, siblings: vec![Digest::ZERO; 41] };
+    let refused = tall.verify(&Commitment { height: 41, root: Digest::ZERO });
+    assert_eq!(refused, Err(OpeningError::Index { index: 0, height: 41 }));
+}
+
+#[test]
+fn bases_are_below_the_greatest_vector() {
+    let mut proof = batch_proof();
+    proof.statement.base = 1 << 27;
+    let base = DecodeError::Range { what: "base", found: 1 << 27, max: (1 << 27) - 1 };
+    assert_eq!(BatchProof::decode(&proof.encode()), Err(base));
 }
