@@ -1,7 +1,7 @@
 //! Lines without which nothing else can be stated, and why. Each argument is about the circuit without this one line:
 //! it may use every other line.
 
-/// Lines as [`super::named`] writes them, with the reason.
+/// Lines as [`named`](crate::demands::named) writes them, with the reason.
 pub(super) const LINES: &[(&str, &str)] = &[
     // Claims.
     (

@@ -82,6 +82,7 @@ pub(super) fn each(report: &mut Report) {
     storage(report);
     roots(report);
     open(report);
+    open_twice(report);
     below_open(report);
     below_nothing(report);
 }
@@ -373,6 +374,20 @@ fn open(report: &mut Report) {
     let lie = Lie::new(&subject).replace(&old.elements(), &edge.elements()).choose(nibble, ONE);
     let text = "edges.rs: LookUp: self.b.look_up(child, from, nibble, Element::from(hash).into(), active);";
     lie.refused_by(report, text);
+}
+
+/// The first open edge once more, behind an unused slot. No claims with distinct keys have its d twice.
+fn open_twice(report: &mut Report) {
+    let open = [child(&[0]), child(&[15])];
+    let witness = piece((Trie::State, &[]), &[], &open, &[branch(&[0, 15, 4])]);
+    let (subject, _) = subject(report, &witness, Size { accounts: 1, opens: 1, ..NONE });
+    let slots: Vec<usize> =
+        subject.rows("edges.rs: Bit: let active = self.b.bit();").into_iter().map(|row| subject.place(row)).collect();
+    let slot = |i: usize| &subject.free[slots[i]..][..slots[1] - slots[0]];
+    let [first, second] = &open;
+    let lie = Lie::new(&subject).replace(&second.digest.0, &first.digest.0).replace(&second.list().0, &first.list().0);
+    let lie = lie.set(slots[1], slot(2)).set(slots[2], slot(0));
+    lie.refused_by(report, "edges.rs: Equation: self.implies(active, before.bit);");
 }
 
 /// Only an open edge below a root with a prefix.

@@ -1,0 +1,45 @@
+//! Lines of the circuits of batches without which nothing else can be stated, and why. Each argument is about the
+//! circuit without this one line: it may use every other line. Nodes have height h and number q; H is the height of the
+//! class, and 2^k are the slots of a block.
+
+/// Those of the bucket.
+pub(super) const BUCKET: &[(&str, &str)] = &[(RISING, SUM)];
+
+/// Those of the merge.
+pub(super) const MERGE: &[(&str, &str)] = &[(RISING, SUM)];
+
+/// Those of the block of complete batches.
+pub(super) const BLOCK: &[(&str, &str)] = &[
+    (
+        FLAG,
+        "Flags from level k on count look-ups of nodes, so they are bits. If one of them is 1, the flags below it are 1 \
+         too, because flags do not rise. Otherwise h is the sum of the k lowest flags, of which only the last one that \
+         is not 0 may be another number x. If x is not 0 or 1, h is below k or 2^(H - h) is not positive: slots have \
+         2^k positions below the node, and 2^(H - h) - 1 - q is not negative.",
+    ),
+    (
+        RISING,
+        "The height is the sum of the flags, and sizes are products over all of them: their order says nothing. If a \
+         flag below h is 0, then one from h on is 1, and it demands a node beside the path at h or above. No such node \
+         is below the root, and at h the node beside the path is not the root, to which the path leads.",
+    ),
+    (INDEX, WITHIN),
+    (LEFT, WITHIN),
+];
+
+/// Those of the merge of complete batches.
+pub(super) const COMPLETE_MERGE: &[(&str, &str)] = &[(INDEX, FRACTION), (LEFT, FRACTION)];
+
+const FLAG: &str = "circuit.rs: Bit: let flags: Vec<Bool> = (0..most).map(|_| b.bit()).collect();";
+const RISING: &str = "circuit.rs: Equation: implies(b, pair[1], pair[0]);";
+const SUM: &str = "The height is the sum of the flags, and sizes are products over all of them: their order says \
+                   nothing. (Complete batches use single flags.)";
+const INDEX: &str = "circuit.rs: Zeros: b.zeros(index, size.zeros());";
+const LEFT: &str = "circuit.rs: Zeros: b.zeros(left, size.zeros());";
+const WITHIN: &str = "The other one of these two lines makes q a whole number between -2^H and 2^H. The positions of the \
+                      slots are q 2^h plus numbers below 2^h. By the bits of the path they are from 0 to below 2^H, so \
+                      q is from 0 to below 2^(H - h).";
+const FRACTION: &str = "The other one of these two lines makes q a whole number between -2^H and 2^H. The parent has height \
+                        h' + 1, and its number is q 2^(h - h' - 1) plus a number below 2^(h - h' - 1). By the bits of \
+                        the path 2^h' times this number is from 0 to below 2^(H - 1), so q is from 0 to below \
+                        2^(H - h).";
