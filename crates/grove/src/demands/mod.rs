@@ -242,7 +242,7 @@ pub(crate) fn named(demand: &Demand) -> String {
 
 /// How it is known that a demand is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Standing {
+enum Standing {
     /// It alone refuses some lie that states something else than the data.
     Needed,
     /// That something is a bit which is also the count of a row of tuples: the row demands the same.
@@ -262,7 +262,7 @@ pub(crate) enum Standing {
 pub(crate) struct Report {
     /// Lines that other lines make redundant, as [`named`] writes them, with the reason.
     argued: &'static [(&'static str, &'static str)],
-    pub(crate) all: BTreeSet<Demand>,
+    all: BTreeSet<Demand>,
     /// Demands that alone refuse a lie; true if one of the lies states something else than the data.
     found: BTreeMap<Demand, bool>,
     /// Demands that in some circuit no row demands by a count.
@@ -290,7 +290,7 @@ impl Report {
             *self.found.entry(demand).or_default() |= other;
         }
     }
-    pub(crate) fn standing(&self, demand: &Demand) -> Standing {
+    fn standing(&self, demand: &Demand) -> Standing {
         let found = self.found.get(demand);
         if found == Some(&true) {
             Standing::Needed
@@ -304,6 +304,14 @@ impl Report {
             Standing::Alone
         } else {
             Standing::Open
+        }
+    }
+    /// Demands that each lie was refused by the line for which it was made, and that each argument is about one demand.
+    pub(crate) fn check(&self) {
+        assert!(self.failed.is_empty(), "{:#?}", self.failed);
+        for (line, _) in self.argued {
+            let argued = self.all.iter().filter(|demand| self.standing(demand) == Standing::Argued);
+            assert_eq!(argued.filter(|demand| named(demand) == *line).count(), 1, "one argued demand: {line}");
         }
     }
     /// How many demands stand in each way, and the line of each demand.

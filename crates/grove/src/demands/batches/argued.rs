@@ -11,6 +11,10 @@ pub(super) const MERGE: &[(&str, &str)] = &[(RISING, SUM)];
 /// Those of the block of complete batches.
 pub(super) const BLOCK: &[(&str, &str)] = &[
     (
+        "block.rs: Bit: let active = b.node(tree, leaf.digest(), zero, index, None);",
+        "1 - active counts the look-up of an empty leaf, so it is a bit.",
+    ),
+    (
         FLAG,
         "Flags from level k on count look-ups of nodes, so they are bits. If one of them is 1, the flags below it are 1 \
          too, because flags do not rise. Otherwise h is the sum of the k lowest flags, of which only the last one that \

@@ -154,5 +154,5 @@ fn the_line_of_each_lie_about_a_block_alone_refuses_it() {
     let mut report = Report::new(argued::BLOCK);
     let subject = each(&mut report);
     search(&mut report, &subject);
-    judge("block", &report, argued::BLOCK);
+    judge("block", &report);
 }

@@ -139,5 +139,5 @@ fn the_line_of_each_lie_about_a_bucket_alone_refuses_it() {
     let mut report = Report::new(argued::BUCKET);
     let subject = each(&mut report);
     search(&mut report, &subject);
-    judge("bucket", &report, argued::BUCKET);
+    judge("bucket", &report);
 }

@@ -200,7 +200,7 @@ fn the_line_of_each_lie_about_a_merge_alone_refuses_it() {
     let mut report = Report::new(argued::MERGE);
     let subject = each(&mut report);
     search(&mut report, &subject);
-    judge("merge", &report, argued::MERGE);
+    judge("merge", &report);
 }
 
 #[test]
@@ -208,5 +208,5 @@ fn the_line_of_each_lie_about_a_merge_of_complete_batches_alone_refuses_it() {
     let mut report = Report::new(argued::COMPLETE_MERGE);
     let subject = each_complete(&mut report);
     search(&mut report, &subject);
-    judge("complete_merge", &report, argued::COMPLETE_MERGE);
+    judge("complete_merge", &report);
 }

@@ -1,7 +1,14 @@
 //! Lines without which nothing else can be stated, and why. Each argument is about the circuit without this one line:
 //! it may use every other line.
 
-/// Lines as [`named`](crate::demands::named) writes them, with the reason.
+/// Lines of joins.
+pub(super) const JOINS: &[(&str, &str)] = &[(
+    "mpt.rs: Bit: let some = b.bit();",
+    "Where the second proof is below the first one, both `some` and 1 - some count rows of sets, so they are bits. \
+     Elsewhere it is only multiplied by `below`, which is 0.",
+)];
+
+/// Lines of pieces as [`named`](crate::demands::named) writes them, with the reason.
 pub(super) const LINES: &[(&str, &str)] = &[
     // Claims.
     (

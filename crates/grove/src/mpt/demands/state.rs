@@ -386,7 +386,9 @@ fn open_twice(report: &mut Report) {
     let slot = |i: usize| &subject.free[slots[i]..][..slots[1] - slots[0]];
     let [first, second] = &open;
     let lie = Lie::new(&subject).replace(&second.digest.0, &first.digest.0).replace(&second.list().0, &first.list().0);
-    let lie = lie.set(slots[1], slot(2)).set(slots[2], slot(0));
+    // The unused slot has a depth beyond all nibbles, so it ends before the first key.
+    let depth = Lie::new(&subject).find(&first.elements())[0] - slots[0] + ADDRESS + 1;
+    let lie = lie.set(slots[1], slot(2)).set(slots[1] + depth, &[integer(80)]).set(slots[2], slot(0));
     lie.refused_by(report, "edges.rs: Equation: self.implies(active, before.bit);");
 }
 
