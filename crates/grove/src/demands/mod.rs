@@ -26,6 +26,9 @@ pub(crate) type Choices = HashMap<u32, Goldilocks>;
 /// A demand that alone refuses a lie, and whether the lie states something else than the data.
 pub(crate) type Found = (Demand, bool);
 
+/// What a prover changes in columns.
+type Change<'a> = Box<dyn Fn(&mut Columns) + 'a>;
+
 /// A circuit with columns without faults.
 pub(crate) struct Subject {
     pub(crate) circuit: Circuit<Quadratic>,
@@ -128,8 +131,8 @@ pub(crate) struct Lie<'a> {
     /// Places of the free data that do not follow.
     pub(crate) places: BTreeSet<usize>,
     /// What the prover changes in the columns at last.
-    pub(crate) change: Option<Box<dyn Fn(&mut Columns) + 'a>>,
-    /// True if the data say what the lie states.
+    pub(crate) change: Option<Change<'a>>,
+    /// True if the lie states what the data say.
     pub(crate) true_of_data: bool,
 }
 
@@ -163,7 +166,7 @@ impl<'a> Lie<'a> {
     pub(crate) fn change(self, change: impl Fn(&mut Columns) + 'a) -> Self {
         Self { change: Some(Box::new(change)), ..self }
     }
-    /// Marks a lie that states what the data say, in a wrong way.
+    /// Marks a lie that states what the data say.
     pub(crate) fn true_of_data(self) -> Self {
         Self { true_of_data: true, ..self }
     }
@@ -204,10 +207,11 @@ impl<'a> Lie<'a> {
         }
         Vec::new()
     }
-    /// Demands that the line with this text alone refuses the lie.
+    /// Demands that the line with this text alone refuses the lie, and that the lie states something else unless it is
+    /// marked.
     pub(crate) fn refused_by(self, report: &mut Report, text: &str) {
         let found = self.alone();
-        if !found.iter().any(|(demand, _)| named(demand).contains(text)) {
+        if !found.iter().any(|(demand, other)| named(demand).contains(text) && *other != self.true_of_data) {
             let Self { subject, free, .. } = &self;
             let faults = self.columns(free).faults_beside(&subject.circuit, &subject.sound);
             let found: Vec<String> = found.iter().map(|(demand, _)| named(demand)).collect();
@@ -277,10 +281,16 @@ impl Report {
     pub(crate) fn new(argued: &'static [(&'static str, &'static str)]) -> Self {
         Self { argued, ..Self::default() }
     }
+    /// Adds the demands of a circuit.
     pub(crate) fn of(&mut self, subject: &Subject) {
+        self.of_file(subject, "");
+    }
+    /// Adds the demands of a circuit whose file has this in its path.
+    pub(crate) fn of_file(&mut self, subject: &Subject, path: &str) {
         // Lines of tests that compare what a slot offers are not part of a circuit.
-        let own = subject.circuit.demands().iter().filter(|(.., demand)| !demand.line.file().ends_with("tests.rs"));
-        let all: BTreeSet<Demand> = own.map(|(.., demand)| *demand).collect();
+        let own = |demand: &Demand| !demand.line.file().ends_with("tests.rs") && demand.line.file().contains(path);
+        let all = subject.circuit.demands().iter().map(|(.., demand)| *demand);
+        let all: BTreeSet<Demand> = all.filter(own).collect();
         self.uncounted.extend(&all - &subject.circuit.bits_of_counts());
         self.sets.extend(subject.sound.sets_without(&subject.circuit));
         self.all.extend(all);

@@ -139,13 +139,11 @@ fn each(report: &mut Report) -> Subject {
 fn the_line_of_each_lie_about_a_join_alone_refuses_it() {
     let mut report = Report::new(argued::JOINS);
     let subject = each(&mut report);
-    let free = &subject.free;
-    for at in 0..STEPS + 3 * STEP {
-        for x in others(free[at]) {
+    for (at, &element) in subject.free.iter().enumerate().take(STEPS + 3 * STEP) {
+        for x in others(element) {
             report.add(Lie::new(&subject).set(at, &[x]).alone());
         }
     }
-
     insta::assert_snapshot!("joins", report.text());
     report.check();
 }

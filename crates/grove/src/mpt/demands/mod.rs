@@ -4,6 +4,7 @@
 
 mod argued;
 mod entries;
+mod header;
 mod joins;
 mod nodes;
 mod pieces;

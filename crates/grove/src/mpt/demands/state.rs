@@ -143,7 +143,10 @@ fn other_path(report: &mut Report) {
     lie.set(slot, &new).refused_by(report, "gadgets.rs: LookUp: self.b.look_up(hash, from, nibble, word, bit);");
     // A block that continues a message twice.
     let goes_on = subject.rows("keccak.rs: Bit: let bit = self.bit();")[1];
-    Lie::new(&subject).choose(goes_on, integer(2)).refused_by(report, "keccak.rs: Bit: let bit = self.bit();");
+    Lie::new(&subject)
+        .choose(goes_on, integer(2))
+        .true_of_data()
+        .refused_by(report, "keccak.rs: Bit: let bit = self.bit();");
 }
 
 /// An account whose leaf is below a branch: the nibble in which it differs is taken from the byte of flags.
@@ -267,7 +270,7 @@ fn account(report: &mut Report) {
     let slots = [rows[0], rows[4]].map(|row| subject.place(row));
     let mut slot = subject.free[slots[0]..slots[1]].to_vec();
     slot[..4].copy_from_slice(&[ZERO, ONE, ZERO, -ONE]);
-    Lie::new(&subject).set(slots[1], &slot).refused_by(report, text);
+    Lie::new(&subject).set(slots[1], &slot).true_of_data().refused_by(report, text);
 }
 
 /// The items of a leaf in the storage of an account that is above the root.
@@ -309,7 +312,7 @@ fn storage(report: &mut Report) {
     let mut root = subject.free[edge..edge + EDGE_ELEMENTS + 2].to_vec();
     root[ADDRESS] = integer(3);
     let lie = Lie::new(&subject).set(unused, &root).choose_all(flags, &[1, 1, 0, 0]);
-    lie.refused_by(report, "edges.rs: Equation: self.b.boolean(one_of);");
+    lie.true_of_data().refused_by(report, "edges.rs: Equation: self.b.boolean(one_of);");
 }
 
 /// Roots of one kind that name another kind.
