@@ -188,7 +188,7 @@ impl Family<'_> {
     }
 
     /// All leaves of a block below a node: the key, the words of the statement, the slots.
-    fn all_leaves<K: Extension>(&self, b: &mut Builder<K>) -> (Word, Vec<Word>, Vec<Slot>) {
+    pub(crate) fn all_leaves<K: Extension>(&self, b: &mut Builder<K>) -> (Word, Vec<Word>, Vec<Slot>) {
         let [root, key] = free(b);
         let [numbers, _] = free(b);
         let index = b.limb(numbers, 0);
@@ -217,9 +217,20 @@ impl Family<'_> {
         if let Some(tree) = self.translation {
             return translation::merge(parameters, self.size, tree);
         }
-        let size = self.size;
         let mut builder = Builder::new(parameters.tables().clone());
         let b = &mut builder;
+        let Merge { key, circuits, children: statements, own } = self.relation(b);
+        let mut children = Children::new(b, parameters, key);
+        for (circuit, statement) in circuits.into_iter().zip(&statements) {
+            children.child(circuit, statement);
+        }
+        children.publish(own);
+        builder
+    }
+
+    /// The merge without the proofs of its children.
+    pub(crate) fn relation<K: Extension>(&self, b: &mut Builder<K>) -> Merge {
+        let size = self.size;
         let [root, key] = free(b);
         let [numbers, inputs] = free(b);
         let (index, parent_index) = (b.limb(numbers, 0), b.limb(numbers, 1));
@@ -259,15 +270,25 @@ impl Family<'_> {
                 [left, right, output].map(|output| [inputs].into_iter().chain(output.into_iter().map(word)).collect());
         }
         let [of_left, of_right, own] = said;
-
-        let mut children = Children::new(b, parameters, key);
-        for (i, (base, said)) in [(left, of_left), (right, of_right)].into_iter().enumerate() {
-            let statement = vec![roots[i], canonicals[i], word(below.height), word(base)];
-            children.child(circuits[i], &[statement, said].concat());
+        let child = |i: usize, base: Base, said: Vec<Word>| {
+            [vec![roots[i], canonicals[i], word(below.height), word(base)], said].concat()
+        };
+        Merge {
+            key,
+            circuits,
+            children: [child(0, left, of_left), child(1, right, of_right)],
+            own: [vec![root, canonical, word(node.height), word(node.base)], own].concat(),
         }
-        children.publish([vec![root, canonical, word(node.height), word(node.base)], own].concat());
-        builder
     }
+}
+
+/// What a merge relates: statements of proofs by circuits of a key, and its own statement.
+pub(crate) struct Merge {
+    pub(crate) key: Word,
+    /// For each child, true if it is a merge.
+    circuits: [Bool; 2],
+    pub(crate) children: [Vec<Word>; 2],
+    pub(crate) own: Vec<Word>,
 }
 
 /// The blocks of each table that both circuits of batches need.

@@ -17,6 +17,8 @@ pub mod application;
 mod backend;
 mod block;
 pub mod circuit;
+#[cfg(test)]
+mod demands;
 mod engine;
 mod family;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::super::gadgets::{ONE, ZERO};
 use super::super::{Plan, Size, Witness};
 use super::state::with_two_open;
-use super::{Report, STREAM, Subject, address, others, piece_of, state, value, word};
+use super::{Lie, Report, STREAM, Subject, address, other_lists, others, piece_of, state, value, word};
 
 const BYTES: [u8; 8] = [0, 0x7f, 0x80, 0x81, 0xa0, 0xb8, 0xc1, 0xf8];
 
@@ -31,7 +31,7 @@ pub(super) fn subject(report: &mut Report, witness: &Witness, more: Size) -> (Su
         steps: own.steps + more.steps,
         header: own.header,
     };
-    let subject = Subject::new(piece_of(size), witness.data(size, [ONE; 4]).unwrap());
+    let subject = Subject::new(piece_of(size), witness.data(size, [ONE; 4]).unwrap(), other_lists);
     report.of(&subject);
     (subject, size)
 }
@@ -58,9 +58,10 @@ pub(super) fn search(report: &mut Report, witness: &Witness, more: Size, every: 
         own.iter().step_by(5).flat_map(|&(row, x)| others(x).into_iter().map(move |x| (None, Some((row, x)))));
     let lies: Vec<_> = elements.chain(bytes.step_by(every)).chain(choices).collect();
     let found = lies.into_par_iter().flat_map_iter(|(element, choice)| {
-        let mut free = free.clone();
-        element.into_iter().for_each(|(i, x)| free[i] = x);
-        subject.follows(&free, &choice.into_iter().collect(), &element.into_iter().map(|(i, _)| i).collect())
+        let mut lie = Lie::new(&subject);
+        lie = element.into_iter().fold(lie, |lie, (i, x)| lie.set(i, &[x]));
+        lie = choice.into_iter().fold(lie, |lie, (row, x)| lie.choose(row, x));
+        lie.alone()
     });
     report.add(found.collect::<Vec<_>>());
 }

@@ -82,6 +82,7 @@ pub(super) fn each(report: &mut Report) {
     storage(report);
     roots(report);
     open(report);
+    open_twice(report);
     below_open(report);
     below_nothing(report);
 }
@@ -142,7 +143,10 @@ fn other_path(report: &mut Report) {
     lie.set(slot, &new).refused_by(report, "gadgets.rs: LookUp: self.b.look_up(hash, from, nibble, word, bit);");
     // A block that continues a message twice.
     let goes_on = subject.rows("keccak.rs: Bit: let bit = self.bit();")[1];
-    Lie::new(&subject).choose(goes_on, integer(2)).refused_by(report, "keccak.rs: Bit: let bit = self.bit();");
+    Lie::new(&subject)
+        .choose(goes_on, integer(2))
+        .true_of_data()
+        .refused_by(report, "keccak.rs: Bit: let bit = self.bit();");
 }
 
 /// An account whose leaf is below a branch: the nibble in which it differs is taken from the byte of flags.
@@ -266,7 +270,7 @@ fn account(report: &mut Report) {
     let slots = [rows[0], rows[4]].map(|row| subject.place(row));
     let mut slot = subject.free[slots[0]..slots[1]].to_vec();
     slot[..4].copy_from_slice(&[ZERO, ONE, ZERO, -ONE]);
-    Lie::new(&subject).set(slots[1], &slot).refused_by(report, text);
+    Lie::new(&subject).set(slots[1], &slot).true_of_data().refused_by(report, text);
 }
 
 /// The items of a leaf in the storage of an account that is above the root.
@@ -308,7 +312,7 @@ fn storage(report: &mut Report) {
     let mut root = subject.free[edge..edge + EDGE_ELEMENTS + 2].to_vec();
     root[ADDRESS] = integer(3);
     let lie = Lie::new(&subject).set(unused, &root).choose_all(flags, &[1, 1, 0, 0]);
-    lie.refused_by(report, "edges.rs: Equation: self.b.boolean(one_of);");
+    lie.true_of_data().refused_by(report, "edges.rs: Equation: self.b.boolean(one_of);");
 }
 
 /// Roots of one kind that name another kind.
@@ -373,6 +377,22 @@ fn open(report: &mut Report) {
     let lie = Lie::new(&subject).replace(&old.elements(), &edge.elements()).choose(nibble, ONE);
     let text = "edges.rs: LookUp: self.b.look_up(child, from, nibble, Element::from(hash).into(), active);";
     lie.refused_by(report, text);
+}
+
+/// The first open edge once more, behind an unused slot. No claims with distinct keys have its d twice.
+fn open_twice(report: &mut Report) {
+    let open = [child(&[0]), child(&[15])];
+    let witness = piece((Trie::State, &[]), &[], &open, &[branch(&[0, 15, 4])]);
+    let (subject, _) = subject(report, &witness, Size { accounts: 1, opens: 1, ..NONE });
+    let slots: Vec<usize> =
+        subject.rows("edges.rs: Bit: let active = self.b.bit();").into_iter().map(|row| subject.place(row)).collect();
+    let slot = |i: usize| &subject.free[slots[i]..][..slots[1] - slots[0]];
+    let [first, second] = &open;
+    let lie = Lie::new(&subject).replace(&second.digest.0, &first.digest.0).replace(&second.list().0, &first.list().0);
+    // The unused slot has a depth beyond all nibbles, so it ends before the first key.
+    let depth = Lie::new(&subject).find(&first.elements())[0] - slots[0] + ADDRESS + 1;
+    let lie = lie.set(slots[1], slot(2)).set(slots[1] + depth, &[integer(80)]).set(slots[2], slot(0));
+    lie.refused_by(report, "edges.rs: Equation: self.implies(active, before.bit);");
 }
 
 /// Only an open edge below a root with a prefix.
