@@ -306,7 +306,7 @@ pub(super) fn schedule(p: &Params) -> Vec<Vec<usize>> {
     order.sort_by_key(|w| std::cmp::Reverse(p.windows[*w]));
     let width = p.width().min(order.len());
     let even = |count: usize| order.chunks(count).map(<[usize]>::to_vec).collect::<Vec<_>>();
-    if width == order.len() || width == 1 || (p.hazards == Hazards::Ignored && p.aggregation == Aggregation::Free) {
+    if width == 1 || (p.hazards == Hazards::Ignored && p.aggregation == Aggregation::Free) {
         return even(width);
     }
     // For each count of leading windows and each size of their last pass: the pass, the least time up to its end, and
