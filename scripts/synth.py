@@ -119,8 +119,10 @@ def counts(log, module):
 
 def measure(yosys, module, run, script):
     """The counts of a run, without parts, and the instances of parts."""
-    # Only gates have a depth, and `ltp` takes long on an FPGA's cells.
-    count = "ltp -noff; stat" if run == "gates" else "stat"
+    # Only gates have a depth, and `ltp` takes long on an FPGA's cells. It takes a part for gates from each input to each
+    # output: two parts in a ring would be as deep as they have wires between them.
+    but = "".join(f" t:*{part}* %d" for part in PARTS.get(module, []))
+    count = f"ltp -noff *{but}; stat" if run == "gates" else "stat"
     done = subprocess.run([yosys, "-p", f"{script}; {count}"], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{module}: Yosys failed: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}")
@@ -143,7 +145,7 @@ def measure(yosys, module, run, script):
     else:
         registers = total("$_DFF", "$_SDFF", "$_DLATCH")
         depths = [int(n) for n in re.findall(r"Longest topological path in \S+ \(length=(\d+)\)", done.stdout)]
-        out = {"gates": sum(cells.values()) - registers, "registers": registers, "depth": max(depths)}
+        out = {"gates": sum(cells.values()) - registers, "registers": registers, "depth": max(depths, default=0)}
     return out, parts
 
 

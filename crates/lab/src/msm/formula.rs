@@ -18,41 +18,72 @@ pub fn table3_throughput(p: &Params) -> f64 {
 /// links, and its conflicts ([`point_cycles`]). With one running sum, a window of M buckets takes M latencies or 2 M
 /// slots. With S segments it takes M/S latencies or 2 M additions, then S latencies for the sum over segments,
 /// log2(M/S) for the weight of that sum and log2 S for the tree. The result takes a latency for each bit of the scalar
-/// and each window. If aggregation is overlapped, a pass takes the longest of three times: its stream, the slots of its
-/// points and of the previous aggregation, and the cycles of that aggregation alone.
+/// and each window. If aggregation is overlapped, the points of a pass and the aggregation of the one before share the
+/// slots of the adder.
 ///
 /// With `merge_queue` the result is an upper bound: the time without merging.
 pub fn cycles(p: &Params) -> f64 {
     if p.aggregation == Aggregation::Free && p.hazards == Hazards::Ignored {
         return stream_cycles(p);
     }
-    let schedule = p.schedule();
-    let result = if p.aggregation == Aggregation::Free { 0.0 } else { result_cycles(p) };
-    let latency = p.padd_latency as f64;
-    let longest =
-        |pass: &[usize], of: &dyn Fn(&Params, usize) -> f64| pass.iter().map(|w| of(p, *w)).fold(0.0, f64::max);
-    let (mut sum, mut before): (f64, Option<&Vec<usize>>) = (0.0, None);
-    for pass in &schedule {
-        let stream = stream_of(p, pass);
-        sum += latency;
-        match before.filter(|_| p.aggregation == Aggregation::Overlapped) {
-            Some(before) => {
-                let own = longest(before, &aggregation_cycles);
-                // Points use half of the slots when both compete, and the aggregation uses the others.
-                let slots = points_of_group(p) + longest(before, &aggregation_slots);
-                sum += stream.max(slots).max(own);
-            }
-            None => sum += stream,
-        }
-        if p.aggregation != Aggregation::Overlapped {
-            sum += longest(pass, &aggregation_cycles);
-        }
+    let (mut sum, mut before): (f64, Option<Pass>) = (0.0, None);
+    for windows in p.schedule() {
+        let pass = Pass::new(p, &windows);
+        sum += pass.cycles(p, before.as_ref());
         before = Some(pass);
     }
-    if p.aggregation == Aggregation::Overlapped {
-        sum += before.map_or(0.0, |pass| longest(pass, &aggregation_cycles));
+    sum += before.map_or(0.0, |last| last.rest(p));
+    if p.aggregation == Aggregation::Free { sum } else { sum + result_cycles(p) + p.hops() as f64 }
+}
+
+/// A pass that has the adders to itself.
+struct Pass {
+    /// Cycles of its points, without the last pipeline.
+    stream: f64,
+    /// Cycles of its aggregation.
+    aggregation: f64,
+    /// Slots of the adder that its aggregation takes.
+    slots: f64,
+}
+
+impl Pass {
+    fn new(p: &Params, windows: &[usize]) -> Self {
+        let longest = |of: fn(&Params, usize) -> f64| windows.iter().map(|w| of(p, *w)).fold(0.0, f64::max);
+        Self {
+            stream: stream_of(p, windows),
+            aggregation: longest(aggregation_cycles),
+            slots: longest(aggregation_slots),
+        }
     }
-    sum + result + if p.aggregation == Aggregation::Free { 0.0 } else { p.hops() as f64 }
+    /// Cycles after the pass before. If the aggregation is overlapped, that of the pass before takes place meanwhile.
+    fn cycles(&self, p: &Params, before: Option<&Self>) -> f64 {
+        let latency = p.padd_latency as f64;
+        if p.aggregation != Aggregation::Overlapped {
+            return self.stream + latency + self.aggregation;
+        }
+        before.map_or(self.stream, |before| self.beside(p, before)) + latency
+    }
+    /// Cycles of the points beside the aggregation of the pass before. Where both want more than all slots, they take
+    /// turns: a point, then an addition with its passes.
+    fn beside(&self, p: &Params, before: &Self) -> f64 {
+        let (points, times) = (points_of_group(p), passes_of_a_sum(p));
+        let (alone, additions) = (self.stream / points, before.slots / times);
+        // Additions a cycle of the aggregation if it has the adder to itself.
+        let most = additions / before.aggregation;
+        let (point, rate) = if most * (1.0 + times) <= 1.0 {
+            (alone.max(1.0 / (1.0 - most * times)), most)
+        } else {
+            let point = alone.max(1.0 + times);
+            (point, most.min((1.0 - 1.0 / point) / times))
+        };
+        // The one that lasts longer has the adder to itself at the end.
+        let (both, all) = (additions / rate, points * point);
+        if both < all { both + (points - both / point) * alone } else { all + (additions - all * rate) / most }
+    }
+    /// Cycles of an overlapped aggregation after the last pass, where nothing is beside it.
+    fn rest(&self, p: &Params) -> f64 {
+        if p.aggregation == Aggregation::Overlapped { self.aggregation } else { 0.0 }
+    }
 }
 
 /// Points of one of the groups that are classified side by side.
@@ -151,12 +182,18 @@ impl Digits {
         self.classes().map(|(buckets, share)| buckets * share * share).sum()
     }
     /// Mean and variance of the number of waiting points, if each bucket takes one point in `latency` cycles and points
-    /// arrive at `rate` per cycle: queues with a constant service time (Pollaczek-Khinchine formula).
+    /// arrive at `rate` per cycle.
+    ///
+    /// Each bucket is a queue with a constant time of service (Pollaczek-Khinchine formula). The queue of a PE is finite,
+    /// so the points that wait for one bucket leave fewer places to those of the others. A bucket with the share s of the
+    /// nonzero digits therefore has 1 - s of the length of an open queue: the closed network of queues. The length is an
+    /// integer, which adds a variance of 1/12.
     fn waiting(&self, rate: f64, latency: f64) -> (f64, f64) {
-        self.classes().fold((0.0, 0.0), |(mean, variance), (buckets, share)| {
-            let busy = rate * share * latency;
+        let all: f64 = self.classes().map(|(buckets, share)| buckets * share).sum();
+        self.classes().fold((0.0, 1.0 / 12.0), |(mean, variance), (buckets, share)| {
+            let (busy, others) = (rate * share * latency, 1.0 - share / all);
             let one = busy * busy / (2.0 * (1.0 - busy));
-            (mean + buckets * one, variance + buckets * (one + one * one))
+            (mean + buckets * one * others, variance + buckets * (one + one * one) * others * others)
         })
     }
 }
@@ -171,12 +208,8 @@ fn carry(p: &Params, window: usize) -> f64 {
 
 /// Mean cycles between two points of a pass over these windows, including conflicts of buckets: an estimate for random
 /// scalars.
-///
-/// With [`Hazards::Stall`] a point waits for the last earlier point with the same bucket. With [`Hazards::Queue`]
-/// points arrive at the greatest rate at which all queues, with normally distributed lengths, have room half of the
-/// time. Near that rate the queues are sometimes full.
 pub fn point_cycles(p: &Params, windows: &[usize]) -> f64 {
-    let (latency, interval) = (p.padd_latency as f64, p.point_interval().max(1.0));
+    let interval = p.point_interval().max(1.0);
     // Kinds of windows, with the number of windows of each kind.
     let mut digits: Vec<(Digits, i32)> = Vec::new();
     let kind = |w: usize| (p.windows[w], p.significant(w));
@@ -192,43 +225,70 @@ pub fn point_cycles(p: &Params, windows: &[usize]) -> f64 {
         Hazards::Ignored => interval,
         Hazards::Stall => {
             let meet = 1.0 - digits.iter().map(|(d, count)| (1.0 - d.meet()).powi(*count)).product::<f64>();
-            // If point n - j is the last one with the same bucket, point n waits for the rest of its latency.
-            let gap = |mean: f64| {
-                let (mut sum, mut apart, mut j) = (0.0, 1.0, 0.0);
-                while latency - j * mean > interval && apart > 1e-9 {
-                    sum += apart * meet * (latency - j * mean);
-                    (apart, j) = (apart * (1.0 - meet), j + 1.0);
-                }
-                sum + apart * interval
-            };
-            bisect(interval, latency.max(interval), |mean| gap(mean) > mean)
+            // Points that the memory has brought during a stall follow without a gap.
+            1.0 + longer(interval - 1.0, stalled_cycles(meet, p.padd_latency) - 1.0, 8.0)
         }
-        Hazards::Queue => {
-            let room = f64::from(p.conflict_queue) + 0.6;
-            let most = digits.iter().map(|(d, _)| d.most()).fold(0.0, f64::max);
-            if most == 0.0 {
-                return interval;
-            }
-            let greatest = 1.0 / (latency * most);
-            let fits = |rate: f64| {
-                let all: f64 = digits
-                    .iter()
-                    .map(|(d, count)| {
-                        let (mean, variance) = d.waiting(rate, latency);
-                        // The normal distribution, approximated by the logistic one.
-                        let above = (-1.702 * (room - mean) / variance.sqrt().max(f64::MIN_POSITIVE)).exp();
-                        (1.0 + above).recip().powi(*count)
-                    })
-                    .product();
-                all > 0.5
-            };
-            let rate = bisect(0.0, greatest, fits);
-            let power = 1.5 + f64::from(p.conflict_queue).sqrt();
-            let share = 1.0 / (rate * interval);
-            // Above this share, the root of the sum of powers is close to the share itself.
-            if share > 8.0 { share * interval } else { interval * (1.0 + share.powf(power)).powf(power.recip()) }
-        }
+        Hazards::Queue => queued_cycles(p, &digits, interval),
     }
+}
+
+/// Cycles between two points of which a share `meet` has the same bucket, if a point waits for the last earlier point
+/// with its bucket, and comes in the next cycle otherwise.
+///
+/// A gap of more than s cycles has a probability of 1 - G(L - s): G(t) is the mean of (1 - `meet`)^N over the number N
+/// of points in the last t cycles. With independent gaps G follows from their distribution (renewal equation). Repeated
+/// turns find both, on a grid of at most 64 steps.
+fn stalled_cycles(meet: f64, latency: u64) -> f64 {
+    let steps = latency.min(64) as usize;
+    let step = latency as f64 / steps as f64;
+    let mut none: Vec<f64> = (0..=steps).map(|t| (1.0 - meet).powf(t as f64 * step)).collect();
+    for _ in 0..6 {
+        let more = |s: usize| if s == 0 { 1.0 } else { 1.0 - none[steps - s] };
+        let gap: Vec<f64> = (0..=steps).map(|s| if s == 0 { 0.0 } else { more(s - 1) - more(s) }).collect();
+        let mut next = vec![1.0];
+        for t in 1..=steps {
+            let later: f64 = (1..t).map(|s| gap[s] * next[t - s]).sum();
+            next.push((1.0 - meet) * (more(t - 1) + later));
+        }
+        // Part of the last turn damps the oscillation.
+        none = none.iter().zip(&next).map(|(last, next)| 0.3 * last + 0.7 * next).collect();
+    }
+    1.0 + step * none[1..steps].iter().map(|none| 1.0 - none).sum::<f64>()
+}
+
+/// Cycles between two points if points of busy buckets wait in a queue of each PE.
+///
+/// Conflicts allow the greatest rate at which all queues, with normally distributed lengths, have room half of the time.
+/// Near that rate the queues are sometimes full. A point a cycle leaves no slot to the queue, which makes this more
+/// frequent.
+fn queued_cycles(p: &Params, digits: &[(Digits, i32)], interval: f64) -> f64 {
+    let latency = p.padd_latency as f64;
+    let room = f64::from(p.conflict_queue) + 0.6;
+    let most = digits.iter().map(|(d, _)| d.most()).fold(0.0, f64::max);
+    if most == 0.0 {
+        return interval;
+    }
+    let fits = |rate: f64| {
+        let all: f64 = digits
+            .iter()
+            .map(|(d, count)| {
+                let (mean, variance) = d.waiting(rate, latency);
+                // The normal distribution, approximated by the logistic one.
+                let above = (-1.702 * (room - mean) / variance.sqrt()).exp();
+                (1.0 + above).recip().powi(*count)
+            })
+            .product();
+        all > 0.5
+    };
+    let rate = bisect(0.0, 1.0 / (latency * most), fits);
+    let (root, free) = (f64::from(p.conflict_queue).sqrt(), (2.0 * (interval - 1.0)).min(1.0));
+    longer(interval, rate.recip(), 1.2 + root + free * (0.8 + 5.0 * root))
+}
+
+/// The longer time, or somewhat more if both are alike: the root of the sum of powers.
+fn longer(a: f64, b: f64, power: f64) -> f64 {
+    let (most, least) = (a.max(b), a.min(b));
+    if least == 0.0 { most } else { most * (1.0 + (least / most).powf(power)).powf(power.recip()) }
 }
 
 /// The end of the interval from `low` in which a condition holds, by bisection.
@@ -246,29 +306,38 @@ pub(super) fn schedule(p: &Params) -> Vec<Vec<usize>> {
     order.sort_by_key(|w| std::cmp::Reverse(p.windows[*w]));
     let width = p.width().min(order.len());
     let even = |count: usize| order.chunks(count).map(<[usize]>::to_vec).collect::<Vec<_>>();
-    if width == order.len() || width == 1 || (p.hazards == Hazards::Ignored && p.aggregation == Aggregation::Free) {
+    if width == 1 || (p.hazards == Hazards::Ignored && p.aggregation == Aggregation::Free) {
         return even(width);
     }
-    // For each count of leading windows: the least time, and the number of windows of the last pass.
-    let mut least: Vec<(f64, usize)> = vec![(0.0, 0)];
+    // For each count of leading windows and each size of their last pass: the pass, the least time up to its end, and
+    // the size of the pass before. The overlapped aggregation of a pass takes time in the next one.
+    let mut least: Vec<Vec<(Pass, f64, usize)>> = vec![Vec::new()];
     for end in 1..=order.len() {
-        let pass = |count: usize| {
-            let windows = &order[end - count..end];
-            let aggregation = windows.iter().map(|w| aggregation_cycles(p, *w)).fold(0.0, f64::max);
-            least[end - count].0 + stream_of(p, windows) + p.padd_latency as f64 + aggregation
-        };
-        let best = (1..=width.min(end)).rev().map(|count| (pass(count), count));
-        least.push(best.fold((f64::INFINITY, 0), |a, b| if b.0 < a.0 { b } else { a }));
+        let ends = (1..=width.min(end)).map(|count| {
+            let pass = Pass::new(p, &order[end - count..end]);
+            let all = least[end - count].iter().enumerate();
+            let after = all.map(|(i, (before, time, _))| (time + pass.cycles(p, Some(before)), i + 1));
+            let first = (count == end).then(|| (pass.cycles(p, None), 0));
+            let (time, before) = least_of(after.chain(first));
+            (pass, time, before)
+        });
+        least.push(ends.collect());
     }
     let mut passes = Vec::new();
     let mut end = order.len();
+    let (_, mut count) =
+        least_of(least[end].iter().enumerate().map(|(i, (last, time, _))| (time + last.rest(p), i + 1)));
     while end > 0 {
-        let start = end - least[end].1;
-        passes.push(order[start..end].to_vec());
-        end = start;
+        passes.push(order[end - count..end].to_vec());
+        (end, count) = (end - count, least[end][count - 1].2);
     }
     passes.reverse();
     passes
+}
+
+/// The least time, and the greatest of the numbers beside it.
+fn least_of(all: impl Iterator<Item = (f64, usize)>) -> (f64, usize) {
+    all.fold((f64::INFINITY, 0), |a, b| if b.0 < a.0 || (b.0 == a.0 && b.1 > a.1) { b } else { a })
 }
 
 /// GB/s that one point per cycle and group needs.

@@ -75,8 +75,10 @@ struct Element<P> {
     track: usize,
     buckets: Vec<P>,
     busy: Vec<bool>,
-    /// Buckets per digit; points take turns among them.
+    /// Buckets per digit; the points of a group take turns among them.
     copies: u32,
+    /// Groups of points, which are classified side by side.
+    groups: u32,
     adder: Adder<Job<P>>,
     queue: VecDeque<Waiting<P>>,
     /// Places in the queue that are reserved for sums in the adder.
@@ -99,15 +101,16 @@ enum Fate {
 }
 
 impl<P: Clone> Element<P> {
-    fn new(window: usize, track: usize, bits: u32, copies: u32, identity: &P, latency: u64) -> Self {
-        let buckets = 1_usize << (bits - 1);
+    fn new(window: usize, track: usize, identity: &P, p: &Params) -> Self {
+        let buckets = 1_usize << (p.windows[window] - 1);
         Self {
             window,
             track,
             buckets: vec![identity.clone(); buckets],
             busy: vec![false; buckets],
-            copies,
-            adder: Adder::new(latency),
+            copies: p.copies(window),
+            groups: p.parallel_points,
+            adder: Adder::new(p.padd_latency),
             queue: VecDeque::new(),
             merging: 0,
             graph: None,
@@ -118,7 +121,11 @@ impl<P: Clone> Element<P> {
     #[inline]
     fn bucket(&self, digit: i32, index: usize) -> u32 {
         let digit = digit.unsigned_abs() - 1;
-        if self.copies == 1 { digit } else { digit * self.copies + (index as u32 & (self.copies - 1)) }
+        if self.copies == 1 {
+            return digit;
+        }
+        let turn = index as u32 / self.groups;
+        digit * self.copies + (turn & (self.copies - 1))
     }
     /// What happens to a point; `free` says whether the point may have the adder's slot.
     #[inline]
@@ -401,8 +408,7 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         let p = self.p;
         let (first, identity) = (group == 0, self.group.identity());
         let tracks = track(p, group) + 1..;
-        let element =
-            |(&w, track): (&usize, usize)| Element::new(w, track, p.windows[w], p.copies(w), &identity, p.padd_latency);
+        let element = |(&w, track): (&usize, usize)| Element::new(w, track, &identity, p);
         let mut elements: Vec<Element<G::Point>> = windows.iter().zip(tracks).map(element).collect();
         let (mut finished, mut least) = (Vec::new(), 0);
         for (i, (mut graph, value, window)) in before.into_iter().enumerate() {
@@ -453,6 +459,10 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
             };
             let free = |e: &Element<G::Point>, turn: bool| e.adder.is_free(cycle) && !(turn && e.aggregates());
             let refused = elements.iter().any(|e| e.fate(digits[e.window], index, free(e, turn), p) == Fate::Refuse);
+            // Without a queue, the second passes of two PEs could take turns and keep a point out for long.
+            let held = refused
+                && p.hazards == Hazards::Stall
+                && elements.iter().any(|e| digits[e.window] != 0 && !e.adder.is_free(cycle));
             let missing = if refused { None } else { supply.take(cycle) };
             let taken = !refused && missing.is_none();
             let mut contended = false;
@@ -487,7 +497,11 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                     element.peak = element.peak.max(element.queue.len() + element.merging);
                     self.report.conflicts += 1;
                 }
-                // The slot goes to the aggregation if it is its turn, otherwise first to a point in the queue.
+                // The slot goes to the aggregation if it is its turn, otherwise first to a point in the queue. While a
+                // second pass keeps a point out, the aggregation waits in all PEs.
+                if held {
+                    continue;
+                }
                 if element.adder.is_free(cycle) && !free {
                     self.advance(element, cycle);
                 } else {

@@ -42,10 +42,12 @@ pub fn cycles(p: &Params) -> f64 {
     let (mut hashed, mut sent, mut first, mut of_first_tree) = (0.0_f64, 0.0_f64, 0.0, 0.0);
     for k in 0..count {
         let own = pass(k);
-        // By columns, HBM holds two passes. Otherwise the link runs ahead of the leaf hasher by the places of the input
-        // queue.
+        // By columns, HBM holds two passes, and time that the link has waited for places is lost. Otherwise the link runs
+        // ahead of the leaf hasher by the places of the input queue.
         arrived = if p.by_columns {
-            arrival.of_groups(k + 1).max(before)
+            let all = arrival.of_groups(k + 1);
+            let after = if k == 0 { 0.0 } else { arrived + all - arrival.of_groups(k) };
+            all.max(after).max(before)
         } else {
             let ahead = (p.input_places() as f64).min(rows);
             (arrived + rows * arrival.interval).max(end + (rows - ahead) * arrival.interval)

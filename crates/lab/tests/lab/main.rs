@@ -19,3 +19,9 @@ fn designs(cases: u32) -> ProptestConfig {
         ..ProptestConfig::with_cases(cases)
     }
 }
+
+/// Requires that a page states a bound of the tests in these words.
+fn states(page: &str, words: &str) {
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains(words), "the page does not say: {words}");
+}

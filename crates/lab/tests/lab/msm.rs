@@ -155,35 +155,49 @@ fn deviation(params: &Params) -> (f64, bool) {
     (report.cycles as f64 / formula::cycles(params) - 1.0, bound)
 }
 
-/// The greatest deviation of the formula, without and with many conflicts. docs/models/msm.md states both.
-const BOUNDS: [f64; 2] = [0.10, 0.25];
+/// The greatest deviation of the formula, without and with many conflicts.
+const BOUNDS: [f64; 2] = [0.15, 0.25];
 
-fn check_formula(designs: usize, seed: u64) {
+#[test]
+fn the_page_states_the_bounds() {
+    let page = include_str!("../../../../docs/models/msm.md");
+    let [few, many] = BOUNDS.map(|bound| (100.0 * bound).round());
+    crate::states(page, &format!("10,000 designs are within {few} %, and within {many} % where conflicts"));
+    crate::states(page, &format!("99 of 100 are within {} %", (100.0 * MOST).round()));
+    crate::states(page, &format!("never make a run slower by more than {} %", 100.0 * NOISE));
+}
+
+/// The greatest deviation of 99 of 100 designs.
+const MOST: f64 = 0.07;
+
+/// The deviations of random designs, all of which are within the bounds.
+fn deviations(designs: usize, seed: u64) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut worst = [0.0_f64; 2];
-    for _ in 0..designs {
+    let one = |_| {
         let params = any_design(&mut rng);
         let (off, bound) = deviation(&params);
-        let most = BOUNDS[usize::from(bound)];
-        worst[usize::from(bound)] = worst[usize::from(bound)].max(off.abs());
-        assert!(off.abs() <= most, "{params:?}: {off:+.3}, conflicts: {bound}");
-    }
-    println!("greatest deviations of {designs} designs: {worst:?}");
+        assert!(off.abs() <= BOUNDS[usize::from(bound)], "{params:?}: {off:+.3}, conflicts: {bound}");
+        off
+    };
+    (0..designs).map(one).collect()
 }
 
 #[test]
 fn the_model_agrees_with_its_formula_for_any_windows() {
-    check_formula(200, 9);
+    deviations(200, 9);
 }
 
 #[test]
 #[ignore = "slow: minutes, 10,000 designs"]
 fn the_model_agrees_with_its_formula_for_10000_designs() {
-    check_formula(10_000, 10);
+    let off = deviations(10_000, 10);
+    let far = off.iter().filter(|off| off.abs() > MOST).count();
+    assert!(far <= 100, "{far} designs");
 }
 
-/// How much slower a run may become with more of a resource, because other points meet in the adder.
-const NOISE: f64 = 0.005;
+/// How much slower a run may become with more of a resource: points then meet in the adder at other times, and other
+/// windows share a pass.
+const NOISE: f64 = 0.015;
 
 fn check_monotone(designs: usize, seed: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -294,6 +308,55 @@ fn few_bits_in_the_top_window_are_slow_and_remedies_help() {
     }
     let paper: Vec<u32> = [vec![12; 6], vec![13; 14]].concat();
     assert_eq!(Params::even_windows(253, 20), paper);
+}
+
+#[test]
+fn groups_of_points_take_turns_in_all_buckets_of_a_digit() {
+    // The top window has one bit, and 128 buckets for a digit. Each of 16 groups has 2^10 points.
+    let params = Params {
+        log_points: 14,
+        windows: vec![9; 29],
+        parallel_windows: 29,
+        parallel_points: 16,
+        split_top: true,
+        conflict_queue: 64,
+        ..Params::default()
+    };
+    let found = msm::run(&params).expect("a valid multiplier").classification;
+    assert!(found < 2 << 10, "{found}");
+}
+
+#[test]
+fn one_element_more_does_not_delay_overlapped_aggregations() {
+    // Serial sums of wide windows take longer than the points of a pass. A schedule without regard to the overlap would
+    // cut the windows of the first machine into passes of 6, 1, 6 and 6 instead of 5, 4, 5 and 5: 2.6 % longer. It would
+    // take those of the second in a single pass, after which all of the aggregation is left: 17 % longer.
+    let base = Params {
+        log_points: 11,
+        mixed_padd: true,
+        aggregation: Aggregation::Overlapped,
+        conflict_queue: 64,
+        segments: 1,
+        ..Params::default()
+    };
+    let first = Params {
+        scalar_bits: 107,
+        windows: vec![4, 9, 5, 10, 5, 8, 4, 2, 4, 7, 7, 2, 3, 4, 3, 10, 6, 11, 7],
+        padd_latency: 150,
+        bandwidth_gb_s: 10,
+        scalar_link_gb_s: 8,
+        hazards: Hazards::Stall,
+        ..base.clone()
+    };
+    let second = Params { scalar_bits: 38, windows: vec![5, 7, 10, 9, 4, 5], split_top: true, ..base };
+    for machine in [first, second] {
+        let run = |parallel_windows| {
+            let params = Params { parallel_windows, ..machine.clone() };
+            msm::run(&params).expect("a valid multiplier").seconds
+        };
+        let (five, six) = (run(5), run(6));
+        assert!(six < (1.0 + NOISE) * five, "{six} and {five} seconds: {machine:?}");
+    }
 }
 
 #[test]

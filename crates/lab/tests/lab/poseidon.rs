@@ -211,6 +211,20 @@ fn full_queues_hold_up_what_is_before_them() {
     }
 }
 
+/// The greatest deviation of the formula in percent, beside a permutation and 64 KiB of an idle memory's bandwidth, and
+/// that with wider designs.
+const OFF: f64 = 1.0;
+const OFF_WIDER: f64 = 2.0;
+
+#[test]
+fn the_page_states_the_bounds() {
+    assert_eq!(OFF, 1.0, "this number is a word in the page");
+    let page = include_str!("../../../../docs/models/poseidon.md");
+    crate::states(page, "within a percent of this formula, a permutation, and the time of the 64 KiB");
+    crate::states(page, &format!("transforms, wider trees, boards and banks are within {OFF_WIDER} %"));
+    crate::states(page, &format!("never make a run slower by more than {} %", 100.0 * NOISE));
+}
+
 fn check_formula(cases: u32) {
     proptest!(designs(cases), |(
         log_rows in 13_u32..=15,
@@ -241,7 +255,9 @@ fn check_formula(cases: u32) {
         let expected = formula::cycles(&params);
         // An idle memory saves up to 64 KiB of bandwidth.
         let saved = params.hbm_bytes_per_cycle().map_or(0.0, |rate| 65_536.0 / rate);
-        prop_assert!((found - expected).abs() < 0.01 * expected + saved, "{params:?}: {found} against {expected}");
+        // A branch hasher that is slower than the leaves come has more or less to do after the last leaf.
+        let drain = params.pipelines.permutation() as f64;
+        prop_assert!((found - expected).abs() < OFF / 100.0 * expected + saved + drain, "{params:?}: {found} against {expected}");
     });
 }
 
@@ -277,7 +293,7 @@ fn check_wider_formula(cases: u32) {
         };
         let found = poseidon::run(&params).expect("a valid engine").cycles as f64;
         let expected = formula::cycles(&params);
-        prop_assert!((found / expected - 1.0).abs() < 0.02, "{params:?}: {found} against {expected}");
+        prop_assert!((found / expected - 1.0).abs() < OFF_WIDER / 100.0, "{params:?}: {found} against {expected}");
     });
 }
 
@@ -460,12 +476,9 @@ fn configurations_that_no_engine_has_are_refused_by_name() {
 
 /// Run it with `cargo test --release -p evergrove-lab --test lab poseidon:: -- --ignored --nocapture`.
 #[test]
-#[ignore = "slow: 285 million cycles, a minute at most"]
+#[ignore = "slow: 285 million cycles"]
 fn the_articles_tree_cycle_by_cycle() {
-    let start = std::time::Instant::now();
     let report = poseidon::run(&Params::default()).expect("a valid engine");
-    let seconds = start.elapsed().as_secs_f64();
-    println!("{} cycles in {seconds:.1} s; {:?}", report.cycles, report.activities);
-    assert!(seconds < 60.0);
+    println!("{} cycles; {:?}", report.cycles, report.activities);
     assert!((report.cycles as f64 / formula::cycles(&Params::default()) - 1.0).abs() < 0.001);
 }
