@@ -140,12 +140,13 @@ impl<K: Extension> Gadgets<'_, K> {
     /// Demands, where the bit is 1, that a string with this first byte have at most [`STRING_MAX`] bytes, and that a byte
     /// without a header be below 0x80.
     pub(super) fn short(&mut self, first: Base, text: &Text, bit: Bool) {
-        let [single, longer] = [text.single, text.longer].map(|form| self.b.and(form, bit));
+        let &Text { single, longer, bytes, .. } = text;
+        let [single, longer] = [single, longer].map(|form| self.b.and(form, bit));
         let below = self.plus(first, 0x80);
         self.byte(below, single);
         let most = self.constant(STRING_MAX);
-        let room = self.b.sub(most, text.bytes);
-        self.byte(text.bytes, longer);
+        let room = self.b.sub(most, bytes);
+        self.byte(bytes, longer);
         self.byte(room, longer);
     }
 
