@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
-use evergrove_kernels::merkle::{Arity, Polygon, Poseidon, Shape, Stream, TreeHash, build};
-use evergrove_primitives::hash::poseidon::lanes::{Groups, Matrix, Sponge};
-use evergrove_primitives::lanes::{Isa, available, dispatch_on};
+use evergrove_kernels::merkle::{Arity, On, Polygon, Poseidon, Shape, Stream, TreeHash, build};
+use evergrove_primitives::lanes::{Isa, available};
 use evergrove_primitives::{Digest, Goldilocks};
 use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::field::types::{Field, PrimeField64};
@@ -71,42 +70,32 @@ pub(crate) fn parse_isa(name: &str) -> Result<Isa, String> {
     })
 }
 
-/// Our hash with either convention, on a given instruction set.
-#[derive(Clone, Copy)]
-struct On {
-    isa: Isa,
-    convention: Convention,
-}
-
-impl TreeHash for On {
+impl TreeHash for Convention {
     type Element = Goldilocks;
     type Digest = Digest;
 
-    fn leaves(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-        let matrix = Matrix::new(rows, width);
-        match self.convention {
-            _ if width <= 4 => Poseidon.leaves(rows, width, digests),
-            Convention::Plonky2 => dispatch_on(self.isa, Sponge::new(matrix, Goldilocks::ZERO, digests)),
-            Convention::Polygon => dispatch_on(self.isa, Sponge::chained(matrix, digests)),
-        }
-    }
-    fn nodes(&self, children: &[Digest], arity: usize, digests: &mut [Digest]) {
-        let groups = Groups::new(children, arity);
-        match self.convention {
-            Convention::Plonky2 => dispatch_on(self.isa, Sponge::new(groups, Goldilocks::ZERO, digests)),
-            Convention::Polygon => dispatch_on(self.isa, Sponge::chained(groups, digests)),
-        }
-    }
     fn leaf(&self, row: &[Goldilocks]) -> Digest {
-        match self.convention {
-            Convention::Plonky2 => Poseidon.leaf(row),
-            Convention::Polygon => Polygon.leaf(row),
+        match self {
+            Self::Plonky2 => Poseidon.leaf(row),
+            Self::Polygon => Polygon.leaf(row),
         }
     }
     fn node(&self, children: &[Digest]) -> Digest {
-        match self.convention {
-            Convention::Plonky2 => Poseidon.node(children),
-            Convention::Polygon => Polygon.node(children),
+        match self {
+            Self::Plonky2 => Poseidon.node(children),
+            Self::Polygon => Polygon.node(children),
+        }
+    }
+    fn leaves_on(&self, isa: Isa, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
+        match self {
+            Self::Plonky2 => Poseidon.leaves_on(isa, rows, width, digests),
+            Self::Polygon => Polygon.leaves_on(isa, rows, width, digests),
+        }
+    }
+    fn nodes_on(&self, isa: Isa, children: &[Digest], arity: usize, digests: &mut [Digest]) {
+        match self {
+            Self::Plonky2 => Poseidon.nodes_on(isa, children, arity, digests),
+            Self::Polygon => Polygon.nodes_on(isa, children, arity, digests),
         }
     }
 }
@@ -115,7 +104,7 @@ impl TreeHash for On {
 type Run<'a> = Box<dyn FnMut() -> anyhow::Result<(f64, Option<Digest>)> + Send + 'a>;
 
 /// Builds our tree. All of our runs write to the same `nodes`.
-fn ours<'a>(hash: On, shape: &'a Shape, rows: &'a [Goldilocks], nodes: &'a Mutex<Vec<Digest>>) -> Run<'a> {
+fn ours<'a>(hash: On<Convention>, shape: &'a Shape, rows: &'a [Goldilocks], nodes: &'a Mutex<Vec<Digest>>) -> Run<'a> {
     Box::new(move || {
         let nodes = &mut *nodes.lock().map_err(|_| anyhow!("a run before this one has failed"))?;
         let start = Instant::now();
@@ -139,7 +128,7 @@ fn plonky2<'a>(shape: &'a Shape, rows: &'a [Goldilocks]) -> Run<'a> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(args.threads as usize).build_global()?;
-    let best = On { isa: args.isa.unwrap_or_else(Isa::detect), convention: args.convention };
+    let best = On(args.isa.unwrap_or_else(Isa::detect), args.convention);
     let name = match args.isa {
         None => "evergrove".to_owned(),
         Some(isa) => format!("evergrove-{isa}"),
@@ -164,7 +153,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     if !args.no_peers && args.isa.is_none() {
         for isa in available().filter(|isa| *isa != Isa::detect()) {
-            runs.push((format!("evergrove-{isa}"), ours(On { isa, ..best }, &shape, &rows, &nodes)));
+            runs.push((format!("evergrove-{isa}"), ours(On(isa, args.convention), &shape, &rows, &nodes)));
         }
     }
     if !args.no_peers {
@@ -187,7 +176,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The root of rows that are made one piece at a time; making them is not counted.
-fn stream(args: &Args, hash: On, name: String) -> anyhow::Result<()> {
+fn stream(args: &Args, hash: On<Convention>, name: String) -> anyhow::Result<()> {
     let log_size = args.log_size.unwrap_or(24);
     let shape = Shape::padded(1 << log_size, args.columns as usize, Arity::Two, 0)?;
     let mut rng = ChaCha8Rng::seed_from_u64(130);

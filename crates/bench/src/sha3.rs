@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use evergrove_kernels::merkle::{Keccak, Shape, TreeHash, build};
-use evergrove_primitives::hash::keccak::{Function, Many, NODE_BYTES};
-use evergrove_primitives::lanes::{Isa, available, dispatch_on};
+use evergrove_kernels::merkle::{Keccak, On, Shape, TreeHash, build};
+use evergrove_primitives::hash::keccak::{Function, NODE_BYTES};
+use evergrove_primitives::lanes::{Isa, available};
 use rayon::prelude::*;
 
 use crate::merkle::parse_isa;
@@ -45,34 +45,6 @@ fn one_by_one(hash: impl Fn(&[u8]) -> Node + Sync + 'static) -> HashNodes {
             *digest = hash(message);
         }
     })
-}
-
-/// SHA3-256 on a given instruction set.
-#[derive(Clone, Copy)]
-struct On(Isa);
-
-impl On {
-    fn many(self, messages: &[u8], message_bytes: usize, digests: &mut [Node]) {
-        dispatch_on(self.0, Many { function: Function::Sha3_256, messages, message_bytes, digests });
-    }
-}
-
-impl TreeHash for On {
-    type Element = u8;
-    type Digest = Node;
-
-    fn leaves(&self, rows: &[u8], width: usize, digests: &mut [Node]) {
-        self.many(rows, width, digests);
-    }
-    fn nodes(&self, children: &[Node], arity: usize, digests: &mut [Node]) {
-        self.many(children.as_flattened(), 32 * arity, digests);
-    }
-    fn leaf(&self, row: &[u8]) -> Node {
-        Keccak(Function::Sha3_256).leaf(row)
-    }
-    fn node(&self, children: &[Node]) -> Node {
-        Keccak(Function::Sha3_256).node(children)
-    }
 }
 
 /// The other libraries' functions.
@@ -121,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let medians = medians(ours + peers.len() + 1, RUNS, |k| {
         let start = Instant::now();
         if k < ours {
-            build(On(isas[k]), &shape, leaves.as_flattened(), &mut nodes)?;
+            build(On(isas[k], Keccak(Function::Sha3_256)), &shape, leaves.as_flattened(), &mut nodes)?;
         } else if k < ours + peers.len() {
             rayon::scope(|_| peer_tree(&peers[k - ours].1, &leaves, &mut nodes));
         } else {

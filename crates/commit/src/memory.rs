@@ -20,11 +20,6 @@ impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
     }
-
-    /// Number of pages held.
-    pub fn page_count(&self) -> usize {
-        self.pages.len()
-    }
 }
 
 impl Store for MemoryStore {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evergrove_primitives::Digest;
-use evergrove_verifier::tree::{Value, leaf_digest, node_digest, null_digest, null_digests, split_level};
+use evergrove_verifier::tree::{self, Value, leaf_digest, null_digest, null_digests, split_level};
 use evergrove_verifier::{Commitment, HEIGHT_MAX, HeightClass, LeavesError, NodeKind, Opening, Scheme, Statement};
 
 use crate::batch::{Batch, BatchError, Input, Structure};
@@ -334,11 +334,6 @@ fn prove<B: RecursionBackend, S: Store>(
 /// The nodes on the path of an opening, leaf first, root last.
 fn path(opening: &Opening) -> Vec<Digest> {
     let index = opening.index;
-    let mut digest = opening.value.map_or_else(|| null_digest(0), |v| leaf_digest(index, &v));
-    let mut out = vec![digest];
-    for (level, sibling) in opening.siblings.iter().enumerate() {
-        digest = if index >> level & 1 == 0 { node_digest(&digest, sibling) } else { node_digest(sibling, &digest) };
-        out.push(digest);
-    }
-    out
+    let leaf = opening.value.map_or_else(|| null_digest(0), |v| leaf_digest(index, &v));
+    tree::path(leaf, index, &opening.siblings).collect()
 }

@@ -36,6 +36,22 @@ pub fn node_digest(left: &Digest, right: &Digest) -> Digest {
     poseidon::two_to_one(left, right)
 }
 
+/// The nodes on the path of `node`, which is the first, to the root. `number` is its place in its level; siblings are
+/// ordered from its level up.
+pub fn path(node: Digest, number: u64, siblings: &[Digest]) -> impl Iterator<Item = Digest> {
+    let above = siblings.iter().enumerate().scan(node, move |node, (level, sibling)| {
+        let is_left = number >> level & 1 == 0;
+        *node = if is_left { node_digest(node, sibling) } else { node_digest(sibling, node) };
+        Some(*node)
+    });
+    core::iter::once(node).chain(above)
+}
+
+/// The root: the last node of the [`path`].
+pub fn root_of_path(node: Digest, number: u64, siblings: &[Digest]) -> Digest {
+    path(node, number, siblings).last().unwrap_or(node)
+}
+
 /// The digest of an empty subtree of height `height`: null_0 has a tag of its own, null_{h+1} = H(null_h, null_h).
 ///
 /// Costs `height + 1` permutations: keep a [`null_digests`] table if you need many.

@@ -1,10 +1,10 @@
 //! Proofs about all leaves, executed: the constraints of the circuits of [`Scheme::Complete`] as code.
 
 use evergrove_primitives::Digest;
-use evergrove_verifier::tree::{leaf_digest, node_digest, null_digests};
+use evergrove_verifier::tree::{leaf_digest, node_digest, null_digests, root_of_path};
 use evergrove_verifier::{NodeKind, Scheme, Statement};
 
-use super::{NativeBackend, Reader, Violation, climb, text};
+use super::{NativeBackend, Reader, Violation, text};
 use crate::{BackendError, BucketWitness, LeafWitness, NodeProof};
 
 impl NativeBackend {
@@ -46,7 +46,7 @@ impl NativeBackend {
         let digest = level.first().map_or(nulls[usize::from(block_height)], |node| node.1);
         let start = number << block_height;
         let siblings = &nulls[usize::from(block_height)..usize::from(height)];
-        let root = climb(digest, start, block_height, siblings);
+        let root = root_of_path(digest, start >> block_height, siblings);
         Ok(Statement { root, canonical: Digest::ZERO, height, base: start >> height << height })
     }
 

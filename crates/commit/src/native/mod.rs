@@ -13,7 +13,7 @@ mod violation;
 pub use violation::Violation;
 
 use evergrove_primitives::Digest;
-use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest};
+use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest, root_of_path};
 use evergrove_verifier::{HeightClass, NodeKind, Profile, Scheme, Statement};
 
 use crate::{
@@ -157,7 +157,7 @@ impl NativeBackend {
                 return Err(Violation::Outside { index, height, base });
             }
             let digest = leaf_digest(index, &leaf.value);
-            let top = climb(digest, index, 0, &leaf.siblings);
+            let top = root_of_path(digest, index, &leaf.siblings);
             if *root.get_or_insert(top) != top {
                 return Err(Violation::Root { index });
             }
@@ -195,7 +195,7 @@ impl NativeBackend {
             node_digest(&left.canonical, &right.canonical)
         };
         Ok(Statement {
-            root: climb(node_digest(&left.root, &right.root), left.base, below + 1, siblings),
+            root: root_of_path(node_digest(&left.root, &right.root), left.base >> (below + 1), siblings),
             canonical,
             height,
             base: left.base >> height << height,
@@ -308,13 +308,6 @@ impl RecursionBackend for NativeBackend {
             Err(BackendError::Rejected(format!("it shows {shown:?}, not {:?}", proof.statement)))
         }
     }
-}
-
-/// The root above the node `digest` on the path of `position` at level `from`.
-fn climb(digest: Digest, position: u64, from: u8, siblings: &[Digest]) -> Digest {
-    siblings.iter().zip(from..).fold(digest, |d, (sibling, level)| {
-        if position >> level & 1 == 0 { node_digest(&d, sibling) } else { node_digest(sibling, &d) }
-    })
 }
 
 fn check_child(kind: NodeKind) -> Result<(), String> {

@@ -180,20 +180,3 @@ fn pages_encode_strictly() {
     large[64..72].fill(0xff);
     assert!(matches!(Page::decode(&large), Err(PageError::Digest { digest: 1, .. })));
 }
-
-/// The size of the benchmark: 2^20 random slots of 2^27.
-#[test]
-#[ignore = "slow: seconds on all cores, 2^20 slots"]
-fn bulk_commit() {
-    let mut x = 1u64;
-    let mut slots = BTreeMap::new();
-    while slots.len() < 1 << 20 {
-        x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        slots.insert(x >> 37, Some(value(x)));
-    }
-    let changes: Vec<_> = slots.into_iter().collect();
-    let mut vector = Vector::new(27, MemoryStore::new()).unwrap();
-    let start = std::time::Instant::now();
-    vector.apply(&changes).unwrap();
-    println!("{:?}, {} pages", start.elapsed(), vector.store().page_count());
-}

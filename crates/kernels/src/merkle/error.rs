@@ -102,12 +102,4 @@ pub enum MerkleError {
         /// Rows of the matrix.
         rows: usize,
     },
-    /// A word is not a field element.
-    #[error("word {position} is {word}, which is not below the order of the field")]
-    NonCanonical {
-        /// Its place among the words.
-        position: usize,
-        /// The word.
-        word: u64,
-    },
 }

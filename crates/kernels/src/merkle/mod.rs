@@ -26,7 +26,6 @@
 
 mod build;
 mod error;
-mod hash;
 mod multi;
 mod order;
 pub mod reference;
@@ -34,12 +33,11 @@ mod shape;
 mod stream;
 mod update;
 
-use evergrove_primitives::Goldilocks;
+pub use evergrove_primitives::hash::tree::{Keccak, On, Polygon, Poseidon, TreeHash};
 
 pub(crate) use build::levels_above;
 pub use build::{build, build_vec, cap, cap_vec, root};
 pub use error::MerkleError;
-pub use hash::{Keccak, Polygon, Poseidon, TreeHash};
 pub use multi::{fold_multi_path, multi_path, verify_rows};
 pub use order::{Layout, Order, build_ordered, cap_ordered};
 pub use shape::{Arity, BLOCK, Shape};
@@ -93,16 +91,4 @@ pub fn fold_path<H: TreeHash>(
         (digest, own) = (hash.node(&children), own >> shape.arity().log());
     }
     Ok(digest)
-}
-
-/// Words as field elements, into a buffer of the same length.
-///
-/// Errors at the first word that is not below the order of the field.
-pub fn elements_from_words(words: &[u64], elements: &mut [Goldilocks]) -> Result<(), MerkleError> {
-    shape::check_rows(words, elements.len(), 1)?;
-    for (position, (element, word)) in elements.iter_mut().zip(words).enumerate() {
-        *element =
-            Goldilocks::from_canonical(*word).map_err(|_| MerkleError::NonCanonical { position, word: *word })?;
-    }
-    Ok(())
 }

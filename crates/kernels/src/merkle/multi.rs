@@ -1,5 +1,9 @@
 //! Openings of many leaves of one tree, in which every sibling occurs once.
 
+use core::convert::Infallible;
+
+use evergrove_primitives::hash::tree;
+
 use super::shape::check_digests;
 use super::{MerkleError, Shape, TreeHash};
 
@@ -14,18 +18,12 @@ use super::{MerkleError, Shape, TreeHash};
 pub fn multi_path<D: Copy + Default>(shape: &Shape, nodes: &[D], indices: &[usize]) -> Result<Vec<D>, MerkleError> {
     check_digests("nodes", nodes, shape.nodes())?;
     check_ascending(shape, indices)?;
-    let siblings = shape.arity().get() - 1;
-    let (mut out, mut positions) = (Vec::new(), indices.to_vec());
-    for level in 0..shape.levels() - 1 {
-        let this = &nodes[shape.level(level)];
-        for group in positions.chunk_by(|a, b| a | siblings == b | siblings) {
-            let first = group[0] & !siblings;
-            let missing = (first..=first + siblings).filter(|position| !group.contains(position));
-            out.extend(missing.map(|position| this.get(position).copied().unwrap_or_default()));
-        }
-        positions.iter_mut().for_each(|p| *p >>= shape.arity().log());
-        positions.dedup();
-    }
+    let mut out = Vec::new();
+    let sibling = |level: u8, position: u64| {
+        out.push(nodes[shape.level(level.into())].get(position as usize).copied().unwrap_or_default());
+        Ok::<_, Infallible>(())
+    };
+    let Ok(_) = climb(shape, indices.iter().map(|index| (*index as u64, ())).collect(), sibling, |_| ());
     Ok(out)
 }
 
@@ -41,28 +39,26 @@ pub fn fold_multi_path<H: TreeHash>(
     siblings: &[H::Digest],
 ) -> Result<Vec<(usize, H::Digest)>, MerkleError> {
     check_ascending(shape, &leaves.iter().map(|leaf| leaf.0).collect::<Vec<_>>())?;
-    let others = shape.arity().get() - 1;
-    let (mut used, mut level) = (0, leaves.to_vec());
-    for _ in 1..shape.levels() {
-        let mut above = Vec::with_capacity(level.len());
-        for group in level.chunk_by(|a, b| a.0 | others == b.0 | others) {
-            let first = group[0].0 & !others;
-            let mut members = group.iter().peekable();
-            let children: Vec<H::Digest> = (first..=first + others)
-                .map(|position| match members.next_if(|member| member.0 == position) {
-                    Some(member) => member.1,
-                    None => {
-                        used += 1;
-                        siblings.get(used - 1).copied().unwrap_or_default()
-                    }
-                })
-                .collect();
-            above.push((first >> shape.arity().log(), hash.node(&children)));
-        }
-        level = above;
-    }
+    let mut used = 0;
+    let sibling = |_, _| {
+        used += 1;
+        // Too few siblings are an error below.
+        Ok::<_, Infallible>(siblings.get(used - 1).copied().unwrap_or_default())
+    };
+    let nodes = leaves.iter().map(|(index, digest)| (*index as u64, *digest)).collect();
+    let Ok(top) = climb(shape, nodes, sibling, |children| hash.node(children));
     check_digests("siblings", siblings, used)?;
-    Ok(level)
+    Ok(top.into_iter().map(|(position, digest)| (position as usize, digest)).collect())
+}
+
+/// [`tree::climb`] up to the cap.
+fn climb<T, E>(
+    shape: &Shape,
+    nodes: Vec<(u64, T)>,
+    sibling: impl FnMut(u8, u64) -> Result<T, E>,
+    join: impl FnMut(&[T]) -> T,
+) -> Result<Vec<(u64, T)>, E> {
+    tree::climb(shape.levels() as u8 - 1, shape.arity().log(), nodes, sibling, join)
 }
 
 /// Accepts exactly if the rows `indices`, one after the other in `rows`, are those of the tree with this cap.

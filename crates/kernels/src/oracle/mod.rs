@@ -21,12 +21,12 @@ pub mod reference;
 
 use std::sync::Arc;
 
-use evergrove_primitives::hash::poseidon::lanes::{Groups, Interleaved, Sponge};
+use evergrove_primitives::hash::poseidon::lanes::{Interleaved, Sponge};
 use evergrove_primitives::lanes::{Isa, LANES, dispatch_on};
 use evergrove_primitives::{Digest, Goldilocks};
 use rayon::prelude::*;
 
-use crate::merkle::{self, Poseidon, Shape, TreeHash};
+use crate::merkle::{self, On, Poseidon, Shape};
 use crate::ntt::columns::{Order, gather_on};
 use crate::ntt::{Row, ZERO_ROW, groups};
 
@@ -155,7 +155,7 @@ impl Workspace {
             });
             ended(Stage::Leaves);
         }
-        merkle::levels_above(On(isa), &self.shape, 0, &mut self.nodes);
+        merkle::levels_above(On(isa, Poseidon), &self.shape, 0, &mut self.nodes);
         ended(Stage::Levels);
         Oracle(self)
     }
@@ -206,28 +206,6 @@ fn hash_rows(
                 digest.0[..columns].copy_from_slice(&row[..columns]);
             }
         }
-    }
-}
-
-/// [`Poseidon`] on a given instruction set.
-#[derive(Clone, Copy, Debug)]
-struct On(Isa);
-
-impl TreeHash for On {
-    type Element = Goldilocks;
-    type Digest = Digest;
-
-    fn leaves(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-        Poseidon.leaves(rows, width, digests);
-    }
-    fn nodes(&self, children: &[Digest], arity: usize, digests: &mut [Digest]) {
-        dispatch_on(self.0, Sponge::new(Groups::new(children, arity), Goldilocks::ZERO, digests));
-    }
-    fn leaf(&self, row: &[Goldilocks]) -> Digest {
-        Poseidon.leaf(row)
-    }
-    fn node(&self, children: &[Digest]) -> Digest {
-        Poseidon.node(children)
     }
 }
 

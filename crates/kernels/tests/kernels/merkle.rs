@@ -1,8 +1,8 @@
 //! Merkle trees compared with their definition and with Plonky2's caps and paths, and tested with bad sizes.
 
 use evergrove_kernels::merkle::{
-    Arity, BLOCK, Keccak, MerkleError, Polygon, Poseidon, Shape, TreeHash, build, build_vec, cap, cap_vec,
-    elements_from_words, fold_path, path, reference, root,
+    Arity, BLOCK, Keccak, MerkleError, Polygon, Poseidon, Shape, TreeHash, build, build_vec, cap, cap_vec, fold_path,
+    path, reference, root,
 };
 use evergrove_primitives::hash::keccak::Function;
 use evergrove_primitives::{Digest, Goldilocks};
@@ -175,20 +175,6 @@ fn paths_lead_to_the_cap() {
             Err(MerkleError::LeafIndex { index: rows, rows })
         );
     }
-}
-
-#[test]
-fn words_that_are_no_elements_are_refused() {
-    let mut elements = [Goldilocks::ONE; 3];
-    let words = [0, Goldilocks::ORDER - 1, 7];
-    assert_eq!(elements_from_words(&words, &mut elements), Ok(()));
-    assert_eq!(elements.map(Goldilocks::as_u64), words);
-    for word in [Goldilocks::ORDER, u64::MAX] {
-        let refused = elements_from_words(&[1, word, word], &mut elements);
-        assert_eq!(refused, Err(MerkleError::NonCanonical { position: 1, word }));
-    }
-    let error = elements_from_words(&words[..2], &mut elements).unwrap_err();
-    assert_eq!(error, MerkleError::Elements { found: 2, expected: 3, rows: 3, width: 1 });
 }
 
 #[test]

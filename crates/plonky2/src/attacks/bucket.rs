@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, Vector};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::Statement;
-use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest};
+use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest, null_digest, root_of_path};
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
@@ -167,9 +167,7 @@ fn a_leaf_that_names_another_index_than_its_position_is_refused() {
     // The adversary's tree: position 5 holds the leaf of index 4.
     let vector = vector();
     let siblings = vector.siblings(5, 0, HEIGHT).unwrap();
-    let root = siblings.iter().enumerate().fold(leaf_digest(4, &value(4)), |node, (l, s)| {
-        if 5 >> l & 1 == 0 { node_digest(&node, s) } else { node_digest(s, &node) }
-    });
+    let root = root_of_path(leaf_digest(4, &value(4)), 5, &siblings);
     let mut forced = slot(0, 4, &value(4), &siblings);
     forced.extend(digest(BUCKET.targets.node.root, root));
     forced.extend(digest(BUCKET.targets.node.canonical, leaf_digest(4, &value(4))));
@@ -186,9 +184,7 @@ fn two_leaves_naming_one_index_are_refused() {
     let (a, b) = (leaf_digest(4, &value(4)), leaf_digest(4, &value(40)));
     let upper = vector.siblings(5, 1, HEIGHT).unwrap();
     let climb = |sibling| [vec![sibling], upper.clone()].concat();
-    let root = upper.iter().enumerate().fold(node_digest(&a, &b), |node, (l, s)| {
-        if 4 >> (l + 1) & 1 == 0 { node_digest(&node, s) } else { node_digest(s, &node) }
-    });
+    let root = root_of_path(node_digest(&a, &b), 2, &upper);
     let mut forced = slot(0, 4, &value(4), &climb(b));
     forced.extend(slot(1, 4, &value(40), &climb(a)));
     forced.extend(BUCKET.targets.slots[1].bits.iter().enumerate().map(|(l, bit)| number(bit.target, 5 >> l & 1)));
@@ -282,10 +278,7 @@ fn an_inner_node_as_leaf_is_refused() {
     let left = Digest([Goldilocks::new(5), v[0], v[1], v[2]]);
     let right = Digest([v[3], Goldilocks::ZERO, Goldilocks::ZERO, Goldilocks::ZERO]);
     let inner = node_digest(&left, &right);
-    let root = siblings
-        .iter()
-        .enumerate()
-        .fold(inner, |node, (l, s)| if 5 >> l & 1 == 0 { node_digest(&node, s) } else { node_digest(s, &node) });
+    let root = root_of_path(inner, 5, &siblings);
     let mut forced = slot(0, 5, &v, &siblings);
     forced.extend(digest(BUCKET.targets.node.root, root));
     forced.extend(digest(BUCKET.targets.node.canonical, inner));
@@ -354,10 +347,7 @@ fn an_index_beyond_the_class_is_refused() {
     let honest = witness(&[5]);
     let leaf = leaf_digest(256 + 5, &value(5));
     let siblings = honest.leaves[0].siblings.clone();
-    let root = siblings
-        .iter()
-        .enumerate()
-        .fold(leaf, |node, (l, s)| if 5 >> l & 1 == 0 { node_digest(&node, s) } else { node_digest(s, &node) });
+    let root = root_of_path(leaf, 5, &siblings);
     let mut forced = slot(0, 256 + 5, &value(5), &siblings);
     forced.extend(digest(BUCKET.targets.node.root, root));
     forced.extend(digest(BUCKET.targets.node.canonical, leaf));

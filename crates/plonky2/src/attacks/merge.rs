@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex};
 use evergrove_commit::MergeWitness;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::Statement;
-use evergrove_verifier::tree::node_digest;
+use evergrove_verifier::tree::{node_digest, root_of_path};
 use plonky2::field::types::Field;
 use plonky2::hash::hash_types::HashOut;
 use plonky2::iop::target::Target;
@@ -86,10 +86,7 @@ impl Merge {
     fn new(children: [Statement; 2], height: u8, base: u64, siblings: &[Digest]) -> Self {
         let key = FIXTURE.merge.data.verifier_only.circuit_digest;
         let [l, r] = &children;
-        let mut root = node_digest(&l.root, &r.root);
-        for (level, s) in (l.height + 1..).zip(siblings) {
-            root = if l.base >> level & 1 == 0 { node_digest(&root, s) } else { node_digest(s, &root) };
-        }
+        let root = root_of_path(node_digest(&l.root, &r.root), l.base >> (l.height + 1), siblings);
         let canonical = node_digest(&l.canonical, &r.canonical);
         let statement = Statement { root, canonical, height, base };
         Self {

@@ -8,10 +8,10 @@
 use core::fmt;
 
 use evergrove_primitives::hash::poseidon;
-use evergrove_primitives::hash::poseidon::lanes::{Matrix, Pairs, Sponge};
-use evergrove_primitives::lanes::{Isa, dispatch_on};
+use evergrove_primitives::hash::tree::{self, On};
+use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};
-use evergrove_verifier::wire::{self, DecodeError, OpenedSnark, ScalarHasher, Snark, SnarkShape, TreeHasher};
+use evergrove_verifier::wire::{self, DecodeError, OpenedSnark, Snark, SnarkShape};
 use plonky2::field::extension::FieldExtension;
 use plonky2::field::extension::quadratic::QuadraticExtension;
 use plonky2::field::types::Field;
@@ -137,7 +137,7 @@ impl Check {
         if found != expected {
             return Err(SnarkError::PublicInputs { found, expected });
         }
-        let opened = wire::open(bytes, &self.shape, &self.cap, &LaneHasher(self.isa))?;
+        let opened = wire::open(bytes, &self.shape, &self.cap, On(self.isa, tree::Poseidon))?;
         let snark = opened.snark();
         let public_inputs: Vec<Goldilocks> = public_inputs.iter().copied().map(from_plonky).collect();
         let public_inputs_hash = to_hash(&poseidon::hash_no_pad(&public_inputs));
@@ -194,22 +194,6 @@ impl Check {
             }
         }
         Ok(())
-    }
-}
-
-/// The hashes of Merkle trees in lanes.
-struct LaneHasher(Isa);
-
-impl TreeHasher for LaneHasher {
-    fn rows(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-        if width <= 4 {
-            return ScalarHasher.rows(rows, width, digests);
-        }
-        dispatch_on(self.0, Sponge::new(Matrix::new(rows, width), Goldilocks::ZERO, digests));
-    }
-
-    fn pairs(&self, pairs: &[[Digest; 2]], digests: &mut [Digest]) {
-        dispatch_on(self.0, Sponge::new(Pairs::new(pairs), Goldilocks::ZERO, digests));
     }
 }
 

@@ -4,5 +4,6 @@ pub mod blake3;
 mod digest;
 pub mod keccak;
 pub mod poseidon;
+pub mod tree;
 
 pub use digest::{Digest, ParseDigestError};

@@ -354,13 +354,4 @@ pub trait Lanes: Copy + Send + Sync + sealed::Sealed {
 
     /// Runs `body` in a separate function, with the instruction set enabled.
     fn outline<B: Body<Self>>(self, body: B) -> B::Output;
-
-    /// The witness of the 52-bit multipliers, where the instruction set has them.
-    ///
-    /// Known at compile time, so that a kernel may choose its body by it.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn ifma(self) -> Option<arch::Avx512Ifma> {
-        None
-    }
 }

@@ -119,14 +119,14 @@ fn bulk_calls_agree_with_single_ones() {
     let children = bytes.as_chunks::<32>().0;
     for function in FUNCTIONS {
         let mut parents = [[0; DIGEST_BYTES]; 21];
-        keccak::two_to_one_many(function, children, &mut parents).unwrap();
+        keccak::hash_many(function, children.as_flattened(), 2 * DIGEST_BYTES, &mut parents).unwrap();
         for (parent, pair) in parents.iter().zip(children.chunks(2)) {
             assert_eq!(*parent, reference::hash(function, pair.as_flattened()));
         }
     }
     let (mut sha3, mut keccak) = ([[0; DIGEST_BYTES]; 7], [[0; DIGEST_BYTES]; 7]);
-    keccak::sha3_256_many(&bytes[..7 * 150], 150, &mut sha3).unwrap();
-    keccak::keccak_256_many(&bytes[..7 * 150], 150, &mut keccak).unwrap();
+    keccak::hash_many(Function::Sha3_256, &bytes[..7 * 150], 150, &mut sha3).unwrap();
+    keccak::hash_many(Function::Keccak256, &bytes[..7 * 150], 150, &mut keccak).unwrap();
     for (i, message) in bytes[..7 * 150].chunks(150).enumerate() {
         assert_eq!(sha3[i], keccak::sha3_256(message));
         assert_eq!(keccak[i], keccak::keccak_256(message));
@@ -136,17 +136,16 @@ fn bulk_calls_agree_with_single_ones() {
 #[test]
 fn lengths_that_do_not_fit_are_refused() {
     let mut digests = [[0x55; DIGEST_BYTES]; 3];
-    let error = keccak::sha3_256_many(&[0; 191], 64, &mut digests).unwrap_err();
+    let error = keccak::hash_many(Function::Sha3_256, &[0; 191], 64, &mut digests).unwrap_err();
     assert_eq!(error, LengthMismatch { bytes: 191, message_bytes: 64, digests: 3 });
     assert_eq!(
         error.to_string(),
         "3 digests of messages of 64 bytes each need as many messages, but 191 bytes are given"
     );
-    keccak::keccak_256_many(&[0; 4], usize::MAX, &mut digests).unwrap_err();
-    keccak::sha3_256_many(&[0; 1], 0, &mut digests).unwrap_err();
-    keccak::two_to_one_many(Function::Sha3_256, &[[0; DIGEST_BYTES]; 5], &mut digests).unwrap_err();
+    keccak::hash_many(Function::Keccak256, &[0; 4], usize::MAX, &mut digests).unwrap_err();
+    keccak::hash_many(Function::Sha3_256, &[0; 1], 0, &mut digests).unwrap_err();
     assert_eq!(digests, [[0x55; DIGEST_BYTES]; 3], "nothing is written");
-    keccak::sha3_256_many(&[], 0, &mut digests).unwrap();
+    keccak::hash_many(Function::Sha3_256, &[], 0, &mut digests).unwrap();
     assert_eq!(digests, [keccak::sha3_256(&[]); 3]);
 }
 

@@ -160,38 +160,6 @@ fn expected(a: Words, b: Words, c: Words) -> Vec<Words> {
     ]
 }
 
-/// The operations that only AVX-512 IFMA has.
-#[cfg(target_arch = "x86_64")]
-impl Operations {
-    fn ifma(self) -> Option<Vec<Words>> {
-        struct Ifma(Operations);
-
-        impl Kernel for Ifma {
-            type Output = Option<Vec<Words>>;
-
-            #[inline(always)]
-            fn run<L: Lanes>(self, lanes: L) -> Self::Output {
-                let l = lanes.ifma()?;
-                let (a, b, c) = (l.load(&self.0.a), l.load(&self.0.b), l.load(&self.0.c));
-                let vectors = [l.or_and(a, b, c)];
-                let words = |v| {
-                    let mut out = [0; LANES];
-                    l.store(v, &mut out);
-                    out
-                };
-                Some(vectors.into_iter().map(words).collect())
-            }
-        }
-        dispatch(Ifma(self))
-    }
-
-    fn expected_ifma(&self) -> Vec<Words> {
-        let Self { a, b, c } = *self;
-        let each = |f: &dyn Fn(u64, u64, u64) -> u64| core::array::from_fn(|i| f(a[i], b[i], c[i]));
-        vec![each(&|a, b, c| a | (b & c))]
-    }
-}
-
 struct Transpose([Words; LANES]);
 
 impl Kernel for Transpose {
@@ -227,14 +195,6 @@ proptest! {
             prop_assert_eq!(name, isa);
             for (i, (found, expected)) in found.iter().zip(expected(a, b, c)).enumerate() {
                 prop_assert_eq!(*found, expected, "operation {} on {}", i, isa);
-            }
-        }
-        #[cfg(target_arch = "x86_64")]
-        {
-            let found = Operations { a, b, c }.ifma();
-            prop_assert_eq!(found.is_some(), Isa::detect() == Isa::Avx512Ifma);
-            if let Some(found) = found {
-                prop_assert_eq!(found, Operations { a, b, c }.expected_ifma());
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Many permutations at a time compared with one at a time, on every instruction set of this CPU.
 
+use std::fmt::Display;
+
 use evergrove_primitives::hash::poseidon::lanes::{
-    Groups, Interleaved, Matrix, Pairs, Permute, Sponge, compress_many, hash_no_pad_many, hash_or_noop_many,
-    linear_hash_many, permute_many, two_to_one_many,
+    Groups, Interleaved, Matrix, Pairs, Permute, Sponge, compress_many, permute_many, two_to_one_many,
 };
 use evergrove_primitives::hash::poseidon::{self, WIDTH, reference};
+use evergrove_primitives::hash::tree::{On, Polygon, Poseidon, Scalar, TreeHash};
 use evergrove_primitives::lanes::{available, dispatch, dispatch_on};
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
@@ -137,20 +139,21 @@ fn rows_of_any_width_and_number() {
                 }
             }
             let mut found = vec![Digest::ZERO; n];
-            hash_no_pad_many(&rows, width, &mut found);
             let each = |f: fn(&[Goldilocks]) -> Digest| -> Vec<Digest> {
                 (0..n).map(|i| f(&rows[i * width..][..width])).collect()
             };
-            assert_eq!(found, each(poseidon::hash_no_pad), "{n} rows of {width}");
-            hash_or_noop_many(&rows, width, &mut found);
-            assert_eq!(found, each(poseidon::hash_or_noop), "{n} rows of {width}");
-            let expected = each(poseidon::linear_hash);
-            linear_hash_many(&rows, width, &mut found);
-            assert_eq!(found, expected, "{n} rows of {width}");
-            for isa in available().filter(|_| width > 4) {
+            let (plonky2, polygon) = (each(poseidon::hash_or_noop), each(poseidon::linear_hash));
+            let mut check = |hash: &dyn Fn(&mut [Digest]), expected: &[Digest], how: &dyn Display| {
                 found.fill(Digest::ZERO);
-                dispatch_on(isa, Sponge::chained(Matrix::new(&rows, width), &mut found));
-                assert_eq!(found, expected, "{n} rows of {width} on {isa}");
+                hash(&mut found);
+                assert_eq!(found, expected, "{n} rows of {width}, {how}");
+            };
+            check(&|found| Poseidon.leaves(&rows, width, found), &plonky2, &"Plonky2");
+            check(&|found| Polygon.leaves(&rows, width, found), &polygon, &"Polygon");
+            check(&|found| Scalar(Poseidon).leaves(&rows, width, found), &plonky2, &"one by one");
+            for isa in available() {
+                check(&|found| On(isa, Poseidon).leaves(&rows, width, found), &plonky2, &isa);
+                check(&|found| On(isa, Polygon).leaves(&rows, width, found), &polygon, &isa);
             }
         }
     }
@@ -197,10 +200,12 @@ fn groups_are_rows_of_digests() {
             let digests: Vec<Digest> = elements.as_chunks().0.iter().map(|d| Digest(*d)).collect();
             for isa in available() {
                 let (mut found, mut expected) = (vec![Digest::ZERO; n], vec![Digest::ZERO; n]);
-                dispatch_on(isa, Sponge::new(Groups::new(&digests, arity), Goldilocks::ZERO, &mut found));
-                hash_no_pad_many(&elements, 4 * arity, &mut expected);
+                On(isa, Poseidon).nodes(&digests, arity, &mut found);
+                dispatch_on(isa, Sponge::new(Matrix::new(&elements, 4 * arity), Goldilocks::ZERO, &mut expected));
                 assert_eq!(found, expected, "{n} groups of {arity} on {isa}");
-                dispatch_on(isa, Sponge::chained(Groups::new(&digests, arity), &mut found));
+                Scalar(Poseidon).nodes(&digests, arity, &mut found);
+                assert_eq!(found, expected, "{n} groups of {arity}, one by one");
+                On(isa, Polygon).nodes(&digests, arity, &mut found);
                 dispatch_on(isa, Sponge::chained(Matrix::new(&elements, 4 * arity), &mut expected));
                 assert_eq!(found, expected, "{n} chained groups of {arity} on {isa}");
             }
@@ -256,12 +261,11 @@ fn the_functions_dispatch() {
 fn lengths_that_do_not_match_are_refused() {
     let refused = |f: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err();
     let rows = [Goldilocks::ONE; 24];
-    assert!(refused(&|| hash_no_pad_many(&rows, 8, &mut [Digest::ZERO; 2])));
-    assert!(refused(&|| hash_no_pad_many(&rows, 8, &mut [Digest::ZERO; 4])));
-    assert!(refused(&|| hash_no_pad_many(&rows, usize::MAX, &mut [Digest::ZERO; 3])));
-    assert!(refused(&|| hash_or_noop_many(&rows, 4, &mut [Digest::ZERO; 5])));
-    assert!(refused(&|| linear_hash_many(&rows, 4, &mut [Digest::ZERO; 5])));
-    assert!(refused(&|| linear_hash_many(&rows, 8, &mut [Digest::ZERO; 2])));
+    for (width, n) in [(8, 2), (8, 4), (usize::MAX, 3), (4, 5)] {
+        assert!(refused(&|| Poseidon.leaves(&rows, width, &mut vec![Digest::ZERO; n])));
+        assert!(refused(&|| Scalar(Poseidon).leaves(&rows, width, &mut vec![Digest::ZERO; n])));
+        assert!(refused(&|| Polygon.leaves(&rows, width, &mut vec![Digest::ZERO; n])));
+    }
     let digests = [Digest::ZERO; 8];
     assert!(refused(&|| dispatch(Sponge::chained(Groups::new(&digests, 4), &mut [Digest::ZERO; 3]))));
     let groups = Groups::new(&digests, usize::MAX);

@@ -6,13 +6,12 @@
 
 use alloc::vec::Vec;
 
-use evergrove_primitives::Digest;
+use evergrove_primitives::hash::tree::{Poseidon, Scalar, TreeHash};
+use evergrove_primitives::{Digest, Goldilocks};
 
 use super::paths::{Cap, Paths};
 use super::reader::{Reader, Writer};
-use super::{
-    DecodeError, FriStep, OpenedLeaf, OpenedSnark, Openings, Query, ScalarHasher, Snark, SnarkShape, TreeHasher,
-};
+use super::{DecodeError, FriStep, OpenedLeaf, OpenedSnark, Openings, Query, Snark, SnarkShape};
 
 /// The paths of every tree of a proof, in the order of the encoding: four initial oracles that share one set of paths, then
 /// the FRI steps.
@@ -101,7 +100,7 @@ pub fn encode(snark: &Snark, shape: &SnarkShape) -> Vec<u8> {
 /// When the length does not match `shape` and the query indices, an index lies outside the domain, or an element is not
 /// canonical. Costs about one hash per opened leaf and tree node, and memory in proportion to the uncompressed proof.
 pub fn decode(bytes: &[u8], shape: &SnarkShape) -> Result<Snark, DecodeError> {
-    read(bytes, shape, Cap::Unknown, &ScalarHasher)
+    read(bytes, shape, Cap::Unknown, Scalar(Poseidon))
 }
 
 /// [`decode`], with a check that every opened leaf lies at the place of its query under its tree's cap. The cap of the
@@ -116,13 +115,18 @@ pub fn open(
     bytes: &[u8],
     shape: &SnarkShape,
     constants_cap: &[Digest],
-    hasher: &impl TreeHasher,
+    hash: impl TreeHash<Element = Goldilocks, Digest = Digest>,
 ) -> Result<OpenedSnark, DecodeError> {
-    read(bytes, shape, Cap::Known(constants_cap), hasher).map(OpenedSnark)
+    read(bytes, shape, Cap::Known(constants_cap), hash).map(OpenedSnark)
 }
 
 /// The proof with this encoding, with the cap of the constants and sigmas from `constants`.
-fn read(bytes: &[u8], shape: &SnarkShape, constants: Cap<'_>, hasher: &impl TreeHasher) -> Result<Snark, DecodeError> {
+fn read(
+    bytes: &[u8],
+    shape: &SnarkShape,
+    constants: Cap<'_>,
+    hash: impl TreeHash<Element = Goldilocks, Digest = Digest>,
+) -> Result<Snark, DecodeError> {
     let p = shape.params();
     let fixed = fixed_len(shape);
     if bytes.len() < fixed {
@@ -152,13 +156,13 @@ fn read(bytes: &[u8], shape: &SnarkShape, constants: Cap<'_>, hasher: &impl Tree
     let written = Cap::Written(shape.cap_len());
     let sources = [constants, written, written, written];
     for (oracle, (width, source)) in shape.oracle_widths().into_iter().zip(sources).enumerate() {
-        (initial[oracle], caps[oracle]) = layout.initial.read(&mut r, width, source, hasher)?;
+        (initial[oracle], caps[oracle]) = layout.initial.read(&mut r, width, source, hash)?;
     }
     let [_, wires_cap, zs_cap, quotient_cap] = caps;
     let mut steps = Vec::with_capacity(layout.steps.len());
     let mut commit_caps = Vec::with_capacity(layout.steps.len());
     for ((_, paths), s) in layout.steps.iter().zip(shape.steps()) {
-        let (opened, cap) = paths.read(&mut r, 2 << s.arity_bits, written, hasher)?;
+        let (opened, cap) = paths.read(&mut r, 2 << s.arity_bits, written, hash)?;
         steps.push(opened);
         commit_caps.push(cap);
     }

@@ -22,7 +22,6 @@ pub use codec::{decode, encode, encoded_len, open};
 pub use error::DecodeError;
 pub use multiproof::{MULTIPROOF_MAGIC, Multiproof, MultiproofError};
 pub use opening::{OPENING_MAGIC, Opening, OpeningError};
-pub use paths::{ScalarHasher, TreeHasher};
 pub use reader::{Reader, Writer};
 pub use records::Records;
 pub use shape::{FriStep, SnarkParams, SnarkShape};

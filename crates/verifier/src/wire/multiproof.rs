@@ -5,6 +5,7 @@ use core::fmt;
 use alloc::vec::Vec;
 
 use evergrove_primitives::Digest;
+use evergrove_primitives::hash::tree::climb;
 
 use super::{DecodeError, Reader, Records, Writer};
 use crate::tree::{Value, leaf_digest, node_digest};
@@ -94,7 +95,7 @@ impl Multiproof {
             siblings.push(node(level, position)?);
             Ok(())
         };
-        climb(height, paths, sibling, |(), ()| ())?;
+        climb(height, 1, paths, sibling, |_| ())?;
         Ok(Self { height, siblings })
     }
 
@@ -122,12 +123,14 @@ impl Multiproof {
             // Too few siblings are an error below, for every root.
             Ok::<_, core::convert::Infallible>(self.siblings.get(used - 1).copied().unwrap_or(Digest::ZERO))
         };
-        let Ok(root) = climb(found, digests, sibling, |left, right| node_digest(&left, &right));
+        let Ok(top) = climb(found, 1, digests, sibling, |pair| node_digest(&pair[0], &pair[1]));
         if used != self.siblings.len() {
             return Err(MultiproofError::Siblings { expected: used, found: self.siblings.len() });
         }
-        match root {
-            Some(found) if found != commitment.root => Err(MultiproofError::Root { expected: commitment.root, found }),
+        match top.first() {
+            Some(&(_, found)) if found != commitment.root => {
+                Err(MultiproofError::Root { expected: commitment.root, found })
+            }
             _ => Ok(()),
         }
     }
@@ -160,32 +163,4 @@ impl Multiproof {
         records.finish()?;
         Ok(Self { height, siblings })
     }
-}
-
-/// The root of paths that begin at ascending positions: `sibling` returns a node that is on no path, `join` makes a
-/// node of two. `None` without paths.
-fn climb<T, E>(
-    height: u8,
-    mut paths: Vec<(u64, T)>,
-    mut sibling: impl FnMut(u8, u64) -> Result<T, E>,
-    mut join: impl FnMut(T, T) -> T,
-) -> Result<Option<T>, E> {
-    for level in 0..height {
-        let mut above: Vec<(u64, T)> = Vec::with_capacity(paths.len());
-        let mut below = paths.into_iter().peekable();
-        while let Some((position, node)) = below.next() {
-            let other = position ^ 1;
-            let (left, right) = if position & 1 == 1 {
-                (sibling(level, other)?, node)
-            } else {
-                match below.next_if(|(next, _)| *next == other) {
-                    Some((_, right)) => (node, right),
-                    None => (node, sibling(level, other)?),
-                }
-            };
-            above.push((position >> 1, join(left, right)));
-        }
-        paths = above;
-    }
-    Ok(paths.pop().map(|(_, root)| root))
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use evergrove_primitives::Digest;
 
 use super::{DecodeError, FORMAT_VERSION, Reader, Records, Writer};
-use crate::tree::{Value, leaf_digest, node_digest, null_digest};
+use crate::tree::{Value, leaf_digest, null_digest, root_of_path};
 use crate::{Commitment, HEIGHT_MAX};
 
 /// The first bytes of an opening file.
@@ -104,9 +104,7 @@ impl Opening {
             Some(value) => leaf_digest(index, value),
             None => null_digest(0),
         };
-        let found = self.siblings.iter().enumerate().fold(leaf, |d, (level, sibling)| {
-            if index >> level & 1 == 0 { node_digest(&d, sibling) } else { node_digest(sibling, &d) }
-        });
+        let found = root_of_path(leaf, index, &self.siblings);
         if found != commitment.root {
             return Err(OpeningError::Root { index, expected: commitment.root, found });
         }

@@ -7,37 +7,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
+use evergrove_primitives::hash::tree::TreeHash;
 use evergrove_primitives::{Digest, Goldilocks};
 
 use super::reader::{Reader, Writer};
 use super::{DecodeError, OpenedLeaf};
-
-/// The hashes of a Merkle tree, many at a time: [`open`](super::open) spends most of its time in them.
-pub trait TreeHasher {
-    /// [`hash_or_noop`] of row i of `width` elements to digest i. There are `width` elements for every digest.
-    fn rows(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]);
-    /// [`two_to_one`] of pair i to digest i. There are as many digests as pairs.
-    fn pairs(&self, pairs: &[[Digest; 2]], digests: &mut [Digest]);
-}
-
-/// The hashes one after the other, by the scalar code.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ScalarHasher;
-
-impl TreeHasher for ScalarHasher {
-    fn rows(&self, rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-        for (i, digest) in digests.iter_mut().enumerate() {
-            *digest = hash_or_noop(&rows[i * width..][..width]);
-        }
-    }
-
-    fn pairs(&self, pairs: &[[Digest; 2]], digests: &mut [Digest]) {
-        for ([left, right], digest) in pairs.iter().zip(digests) {
-            *digest = two_to_one(left, right);
-        }
-    }
-}
 
 /// The source of the cap of a tree.
 #[derive(Clone, Copy)]
@@ -128,7 +102,7 @@ impl Paths {
         r: &mut Reader<'_>,
         width: usize,
         source: Cap<'_>,
-        hasher: &impl TreeHasher,
+        hash: impl TreeHash<Element = Goldilocks, Digest = Digest>,
     ) -> Result<(Vec<OpenedLeaf>, Vec<Digest>), DecodeError> {
         let leaves = r.elements(self.leaves().len().saturating_mul(width), "leaf")?;
         let mut siblings: Vec<Vec<Digest>> = self.levels.iter().map(|x| vec![Digest::ZERO; x.len()]).collect();
@@ -140,7 +114,7 @@ impl Paths {
         for x in self.open_cap(cap_len) {
             cap[x as usize] = r.digest("Merkle cap")?;
         }
-        let top = self.climb(hasher, &leaves, width, &mut siblings, !matches!(source, Cap::Unknown));
+        let top = self.climb(hash, &leaves, width, &mut siblings, !matches!(source, Cap::Unknown));
         for (&x, digest) in self.levels[self.path_len()].iter().zip(&top) {
             match source {
                 Cap::Written(_) => cap.get_mut(x as usize).into_iter().for_each(|entry| *entry = *digest),
@@ -161,7 +135,7 @@ impl Paths {
     /// digests of the top level (meaningful only with `to_the_top`).
     fn climb(
         &self,
-        hasher: &impl TreeHasher,
+        hash: impl TreeHash<Element = Goldilocks, Digest = Digest>,
         leaves: &[Goldilocks],
         width: usize,
         siblings: &mut [Vec<Digest>],
@@ -171,7 +145,7 @@ impl Paths {
         let wanted: Vec<usize> = (0..self.leaves().len()).filter(|i| needed[0][*i]).collect();
         let rows: Vec<Goldilocks> = wanted.iter().flat_map(|i| &leaves[i * width..][..width]).copied().collect();
         let mut hashed = vec![Digest::ZERO; wanted.len()];
-        hasher.rows(&rows, width, &mut hashed);
+        hash.leaves(&rows, width, &mut hashed);
         let mut digests = scatter(self.leaves().len(), &wanted, &hashed);
         let (mut wanted, mut pairs) = (Vec::new(), Vec::new());
         for l in 0..self.path_len() {
@@ -192,7 +166,7 @@ impl Paths {
                 i += if self.sibling(l, i).is_some() { 2 } else { 1 };
             }
             hashed.resize(pairs.len(), Digest::ZERO);
-            hasher.pairs(&pairs, &mut hashed);
+            hash.nodes(pairs.as_flattened(), 2, &mut hashed);
             digests = scatter(needed[l + 1].len(), &wanted, &hashed);
         }
         digests

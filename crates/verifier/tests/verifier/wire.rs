@@ -3,10 +3,11 @@
 use crate::common::{Random, app_proof, batch_proof, opening, small_shape, snark, wrap_shape};
 use crate::frozen;
 use evergrove_primitives::hash::poseidon::{hash_or_noop, two_to_one};
+use evergrove_primitives::hash::tree::{Poseidon, Scalar};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::wire::{
-    BatchProof, DecodeError, Multiproof, Opening, OpeningError, ScalarHasher, SnarkParams, SnarkShape, decode, encode,
-    encoded_len, open,
+    BatchProof, DecodeError, Multiproof, Opening, OpeningError, SnarkParams, SnarkShape, decode, encode, encoded_len,
+    open,
 };
 use evergrove_verifier::{Commitment, HeightClass, NodeKind, Profile};
 
@@ -65,16 +66,16 @@ fn opened_proofs_lie_under_the_verifiers_cap() {
         let proof = snark(3, &shape);
         let bytes = encode(&proof, &shape);
         let cap = constants_cap(&bytes, &shape);
-        assert_eq!(open(&bytes, &shape, &cap, &ScalarHasher).unwrap().snark(), &proof);
+        assert_eq!(open(&bytes, &shape, &cap, Scalar(Poseidon)).unwrap().snark(), &proof);
         for entry in 0..cap.len() {
             let mut other = cap.clone();
             other[entry].0[3] += Goldilocks::ONE;
-            let opened = open(&bytes, &shape, &other, &ScalarHasher);
+            let opened = open(&bytes, &shape, &other, Scalar(Poseidon));
             let on_a_path = cap[entry] != Digest::ZERO;
             assert_eq!(opened.err(), on_a_path.then_some(DecodeError::Cap { entry: entry as u32 }));
         }
-        assert!(matches!(open(&bytes, &shape, &[], &ScalarHasher), Err(DecodeError::Cap { .. })));
-        let short = open(&bytes[1..], &shape, &cap, &ScalarHasher);
+        assert!(matches!(open(&bytes, &shape, &[], Scalar(Poseidon)), Err(DecodeError::Cap { .. })));
+        let short = open(&bytes[1..], &shape, &cap, Scalar(Poseidon));
         assert_eq!(short.err(), decode(&bytes[1..], &shape).err());
         // An element of the first opened leaf: the constants' leaves follow the fixed part.
         let leaf = proof.queries.iter().min_by_key(|q| q.index).unwrap().initial[0].leaf[0].as_u64().to_le_bytes();
@@ -82,7 +83,7 @@ fn opened_proofs_lie_under_the_verifiers_cap() {
         let mut changed = bytes.clone();
         changed[at] ^= 1;
         assert!(decode(&changed, &shape).is_ok());
-        assert!(matches!(open(&changed, &shape, &cap, &ScalarHasher), Err(DecodeError::Cap { .. })));
+        assert!(matches!(open(&changed, &shape, &cap, Scalar(Poseidon)), Err(DecodeError::Cap { .. })));
     }
 }
 

@@ -96,35 +96,6 @@ pub fn hash_many(
     Ok(())
 }
 
-/// [`hash_many`] with SHA3-256.
-pub fn sha3_256_many(
-    messages: &[u8],
-    message_bytes: usize,
-    digests: &mut [[u8; DIGEST_BYTES]],
-) -> Result<(), LengthMismatch> {
-    hash_many(Function::Sha3_256, messages, message_bytes, digests)
-}
-
-/// [`hash_many`] with Keccak-256.
-pub fn keccak_256_many(
-    messages: &[u8],
-    message_bytes: usize,
-    digests: &mut [[u8; DIGEST_BYTES]],
-) -> Result<(), LengthMismatch> {
-    hash_many(Function::Keccak256, messages, message_bytes, digests)
-}
-
-/// `parents[i]` = hash of `children[2i]` followed by `children[2i + 1]`: one level of a binary tree, one permutation a node.
-///
-/// Errors unless there are two children for each parent.
-pub fn two_to_one_many(
-    function: Function,
-    children: &[[u8; DIGEST_BYTES]],
-    parents: &mut [[u8; DIGEST_BYTES]],
-) -> Result<(), LengthMismatch> {
-    hash_many(function, children.as_flattened(), NODE_BYTES, parents)
-}
-
 /// The kernel behind [`hash_many`], for [`crate::lanes::dispatch_on`] in tests and for callers that dispatch themselves.
 ///
 /// # Panics

@@ -336,10 +336,6 @@ macro_rules! lanes_by_avx512f {
     };
     (@ifma Avx512Ifma) => {
         #[inline(always)]
-        fn ifma(self) -> Option<Avx512Ifma> {
-            Some(self)
-        }
-        #[inline(always)]
         fn mul52_low(self, c: V, a: V, b: V) -> V {
             // SAFETY: the CPU has AVX-512 IFMA, by `self`.
             unsafe { _mm512_madd52lo_epu64(c, a, b) }
@@ -354,11 +350,3 @@ macro_rules! lanes_by_avx512f {
 
 lanes_by_avx512f!(Avx512, Isa::Avx512, "avx512f");
 lanes_by_avx512f!(Avx512Ifma, Isa::Avx512Ifma, "avx512f,avx512ifma");
-
-impl Avx512Ifma {
-    /// a | (b & c).
-    #[inline(always)]
-    pub fn or_and(self, a: V, b: V, c: V) -> V {
-        op!(_mm512_ternarylogic_epi64::<0xf8>(a, b, c))
-    }
-}

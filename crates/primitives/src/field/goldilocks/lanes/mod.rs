@@ -377,14 +377,6 @@ impl<L: Lanes> GoldilocksLanes<L> {
         [self.add(self.times_seven(square), real), self.add(self.mul_by(a[1], b[0]), crossed)]
     }
 
-    /// a^2 in the extension: three products.
-    #[inline(always)]
-    pub fn square_extension(self, a: [Loose<L::V>; 2]) -> [Loose<L::V>; 2] {
-        let real = self.reduce(self.square(a[0]));
-        let crossed = self.reduce(self.mul(a[0], a[1]));
-        [self.add(self.times_seven(self.square(a[1])), real), self.double(crossed)]
-    }
-
     /// 7 x = 8 x - x.
     #[inline(always)]
     pub(crate) fn times_seven(self, x: Loose<L::V>) -> Loose<L::V> {

@@ -1,9 +1,8 @@
 //! Many permutations at a time, eight to a vector.
 //!
-//! **What.** [`permute_many`], [`two_to_one_many`], [`compress_many`], [`hash_no_pad_many`], [`hash_or_noop_many`] and
-//! [`linear_hash_many`] return, word for word, the results that [`super::permute`], [`super::two_to_one`],
-//! [`super::compress`], [`super::hash_no_pad`], [`super::hash_or_noop`] and [`super::linear_hash`] return one at a
-//! time. They take any number of states, pairs or rows; an incomplete vector is padded.
+//! **What.** [`permute_many`], [`two_to_one_many`] and [`compress_many`] return, word for word, the results that
+//! [`super::permute`], [`super::two_to_one`] and [`super::compress`] return one at a time. They take any number of
+//! states or pairs; an incomplete vector is padded. For rows there are the [hashes of trees](crate::hash::tree).
 //!
 //! **Speed.** Vectors of eight states, four vectors interleaved: by products of 52 bits with AVX-512 IFMA, of 32 bits
 //! with AVX-512F and AVX2. Without these, [`super::permute`] processes one state after the other: the portable bodies
@@ -45,44 +44,6 @@ pub fn two_to_one_many(pairs: &[[Digest; 2]], digests: &mut [Digest]) {
 /// If the numbers of digests and pairs differ.
 pub fn compress_many(pairs: &[[Digest; 2]], tag: Goldilocks, digests: &mut [Digest]) {
     dispatch(Sponge::new(Pairs::new(pairs), tag, digests));
-}
-
-/// [`super::hash_no_pad`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
-///
-/// # Panics
-/// If `rows` does not have `width` elements for every digest.
-pub fn hash_no_pad_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-    dispatch(Sponge::new(Matrix::new(rows, width), Goldilocks::ZERO, digests));
-}
-
-/// [`super::hash_or_noop`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
-///
-/// # Panics
-/// If `rows` does not have `width` elements for every digest.
-pub fn hash_or_noop_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-    if width > 4 {
-        return hash_no_pad_many(rows, width, digests);
-    }
-    pass_through(rows, width, digests);
-}
-
-/// [`super::linear_hash`] of every row of a row-major matrix with `digests.len()` rows of `width` elements.
-///
-/// # Panics
-/// If `rows` does not have `width` elements for every digest.
-pub fn linear_hash_many(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-    if width > 4 {
-        return dispatch(Sponge::chained(Matrix::new(rows, width), digests));
-    }
-    pass_through(rows, width, digests);
-}
-
-/// Rows of at most four elements, which are their own digests.
-fn pass_through(rows: &[Goldilocks], width: usize, digests: &mut [Digest]) {
-    assert_eq!(Some(rows.len()), width.checked_mul(digests.len()), "elements for {} rows of {width}", digests.len());
-    for (i, digest) in digests.iter_mut().enumerate() {
-        *digest = super::hash_or_noop(&rows[i * width..][..width]);
-    }
 }
 
 /// The permutation of eight states, given by their words in any representatives, for kernels: S-boxes read the values
