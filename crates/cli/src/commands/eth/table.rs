@@ -18,7 +18,8 @@ use evergrove::store::Store;
 
 use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
-use super::{Block, PROOF_MAX, name, read, read_batch, read_claims};
+use super::state::{PROOF_MAX, read_batch};
+use super::{Block, name, read, read_claims};
 use crate::apps::{Accepted, VerifyArgs};
 use crate::exit::CliError;
 use crate::report::{Report, count, seconds};
