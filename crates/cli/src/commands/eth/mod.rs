@@ -1,10 +1,7 @@
 //! `evergrove eth`.
 
-#[cfg(feature = "local")]
 mod import;
-#[cfg(feature = "local")]
 mod state;
-#[cfg(feature = "local")]
 mod table;
 
 use std::collections::{BTreeMap, HashSet};
@@ -25,7 +22,6 @@ use super::Terminal;
 use crate::exit::CliError;
 use crate::files;
 use crate::report::Report;
-#[cfg(feature = "local")]
 pub(super) use {
     state::{BATCH_MAX, named},
     table::add_table,
@@ -41,19 +37,12 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Eth {
     Check(Check),
-    #[cfg(feature = "local")]
     Import(import::Import),
-    #[cfg(feature = "local")]
     Prove(state::Prove),
-    #[cfg(feature = "local")]
     Update(state::Update),
-    #[cfg(feature = "local")]
     Claims(state::Claims),
-    #[cfg(feature = "local")]
     Verify(state::Verify),
-    #[cfg(feature = "local")]
     Table(table::Table),
-    #[cfg(feature = "local")]
     VerifyTable(table::VerifyTable),
     Slot(Slot),
 }
@@ -139,19 +128,12 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
             let (report, _) = self::check(check)?;
             report.print(terminal.format)
         }
-        #[cfg(feature = "local")]
         Eth::Import(import) => self::import::import(import, terminal),
-        #[cfg(feature = "local")]
         Eth::Prove(prove) => self::state::prove(prove, terminal),
-        #[cfg(feature = "local")]
         Eth::Update(update) => self::state::update(update, terminal),
-        #[cfg(feature = "local")]
         Eth::Claims(claims) => self::state::claims(claims, terminal),
-        #[cfg(feature = "local")]
         Eth::Verify(verify) => self::state::verify(verify, terminal),
-        #[cfg(feature = "local")]
         Eth::Table(table) => self::table::table(table, terminal),
-        #[cfg(feature = "local")]
         Eth::VerifyTable(verify) => self::table::verify(verify, terminal),
         Eth::Slot(slot) => self::slot(slot, terminal),
     }
@@ -197,7 +179,6 @@ fn root_of(roots: &Roots, tag: Tag) -> Result<&Hash> {
 }
 
 /// Checked claims, the roots that they are about, and the nodes that show them.
-#[cfg_attr(not(feature = "local"), expect(dead_code, reason = "a build without proofs checks and prints"))]
 struct Claimed {
     roots: Roots,
     header: Option<Header>,
