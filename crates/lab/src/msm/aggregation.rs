@@ -45,7 +45,8 @@ impl<T> Adder<T> {
         self.pipe.push(cycle, (entry, passes));
     }
     /// The cycle in which the oldest operation leaves the pipeline.
-    fn next_exit(&self) -> Option<u64> {
+    #[inline]
+    pub(super) fn next_exit(&self) -> Option<u64> {
         self.pipe.next_exit()
     }
     pub(super) fn is_empty(&self) -> bool {

@@ -58,6 +58,59 @@ pub fn recode(scalar: &Scalar, windows: &[u32], digits: &mut Vec<i32>) {
     debug_assert_eq!(carry, 0, "the windows take the carry");
 }
 
+/// Digits of one scalar after another, each read by itself.
+///
+/// Let c be the sum of (2^(w_j - 1) - 1) 2^(w_0 + .. + w_(j-1)). Then s + c has in window j, without carries, the digit of
+/// [`recode`] plus 2^(w_j - 1) - 1, since this sum is from 0 to 2^w_j - 1.
+#[derive(Clone, Debug)]
+pub(super) struct Digits {
+    /// The first bit and the width of each window.
+    windows: Vec<(u32, u32)>,
+    added: [u64; 5],
+    /// The scalar's s + c.
+    sum: [u64; 5],
+}
+
+/// Windows that begin above this bit have the digit 0: a scalar has 256 bits, and the window at this bit takes the carry.
+const LAST: u32 = 256;
+
+impl Digits {
+    pub(super) fn new(windows: &[u32]) -> Self {
+        let (mut out, mut offset) = (Self { windows: Vec::new(), added: [0; 5], sum: [0; 5] }, 0);
+        for &w in windows {
+            let ones = if offset <= LAST { offset..offset + w - 1 } else { 0..0 };
+            for bit in ones {
+                out.added[(bit / 64) as usize] |= 1 << (bit % 64);
+            }
+            out.windows.push((offset, w));
+            offset += w;
+        }
+        out
+    }
+    /// Takes a scalar.
+    #[inline]
+    pub(super) fn load(&mut self, scalar: &Scalar) {
+        let mut carry = false;
+        for (i, added) in self.added.iter().enumerate() {
+            let (word, first) = added.overflowing_add(scalar.get(i).copied().unwrap_or(0));
+            let (word, second) = word.overflowing_add(u64::from(carry));
+            (self.sum[i], carry) = (word, first || second);
+        }
+    }
+    /// The scalar's digit in a window.
+    #[inline]
+    pub(super) fn digit(&self, window: usize) -> i32 {
+        let (offset, w) = self.windows[window];
+        if offset > LAST {
+            return 0;
+        }
+        let (word, shift) = ((offset / 64) as usize, offset % 64);
+        let [low, high] = [word, word + 1].map(|i| self.sum.get(i).copied().unwrap_or(0));
+        let value = ((u128::from(high) << 64 | u128::from(low)) >> shift) as u64 & ((1 << w) - 1);
+        (value as i64 - ((1 << (w - 1)) - 1)) as i32
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,14 +136,22 @@ mod tests {
 
     #[test]
     fn digits_sum_up_to_the_scalar() {
-        for windows in [vec![12; 22], [vec![12; 6], vec![13; 14]].concat(), vec![1; 254], vec![16; 16], vec![3; 85]] {
+        for windows in [
+            vec![12; 22],
+            [vec![12; 6], vec![13; 14]].concat(),
+            vec![1; 254],
+            vec![16; 16],
+            vec![3; 85],
+            vec![5; 90],
+            vec![20; 14],
+        ] {
             let mut scalars: Vec<Scalar> = (0..64).map(|i| random(i, 253)).collect();
             scalars.extend([[0; 4], [1, 0, 0, 0], [u64::MAX, u64::MAX, u64::MAX, (1 << 61) - 1]]);
             for scalar in scalars {
                 let mut digits = Vec::new();
                 recode(&scalar, &windows, &mut digits);
                 // Horner from the top, in 64-bit limbs with sign extension.
-                let mut sum = [0_i128; 5];
+                let mut sum = [0_i128; 9];
                 let mut offset = 0;
                 for (d, w) in digits.iter().zip(&windows) {
                     assert!(*d <= 1 << (w - 1) && *d > -(1 << (w - 1)), "{d} in {w} bits");
@@ -101,12 +162,15 @@ mod tests {
                     offset += w;
                 }
                 let mut carry = 0_i128;
-                for (limb, expected) in sum.iter().zip(scalar.iter().chain([&0])) {
+                for (limb, expected) in sum.iter().zip(scalar.iter().chain(&[0; 5])) {
                     let value = limb + carry;
                     assert_eq!(value as u64, *expected);
                     carry = value >> 64;
                 }
                 assert_eq!(carry, 0);
+                let mut single = Digits::new(&windows);
+                single.load(&scalar);
+                assert!(digits.iter().enumerate().all(|(window, digit)| single.digit(window) == *digit));
             }
         }
     }

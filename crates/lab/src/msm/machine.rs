@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::aggregation::{Adder, Graph};
-use super::digits::{Scalar, recode};
+use super::digits::{Digits, Scalar};
 use super::group::Group;
 use super::params::{Aggregation, Hazards, Params};
 use crate::engine::dram::Timing;
@@ -160,11 +160,11 @@ impl<P: Clone> Element<P> {
         self.merging += 1;
         self.adder.push(cycle, Job::Merge(a.bucket, group.add(&a.point, &b.point)), passes);
     }
-    /// Stores the result that leaves the adder in this cycle.
+    /// Stores the result that leaves the adder in this cycle. Returns whether one left.
     #[inline]
-    fn collect(&mut self, cycle: u64) {
+    fn collect(&mut self, cycle: u64) -> bool {
         match self.adder.pop(cycle) {
-            None => {}
+            None => return false,
             Some(Job::Bucket(bucket, sum)) => {
                 self.buckets[bucket as usize] = sum;
                 self.busy[bucket as usize] = false;
@@ -179,6 +179,7 @@ impl<P: Clone> Element<P> {
                 }
             }
         }
+        true
     }
     /// Whether the overlapped aggregation has a ready addition.
     #[inline]
@@ -238,6 +239,21 @@ impl Supply {
         }
         None
     }
+    /// The first cycle after `cycle` in which one of the sources that have no point now has one.
+    fn next_event(&self, cycle: u64) -> Option<u64> {
+        let link = |(link, bytes): &(TokenBucket, u64)| {
+            if link.available(cycle) < *bytes { link.ready_at(cycle, *bytes) } else { None }
+        };
+        let memory = self.points.as_ref().and_then(|(memory, bytes)| {
+            if memory.available(cycle) < *bytes { memory.ready_at(cycle, *bytes) } else { None }
+        });
+        [self.scalars.as_ref().and_then(link), self.hop.as_ref().and_then(link), memory].into_iter().flatten().min()
+    }
+}
+
+/// The first cycle from `next` on in which a result leaves an adder, if nothing enters one before.
+fn next_exit<P: Clone>(elements: &[Element<P>], next: u64) -> Option<u64> {
+    elements.iter().filter_map(|element| element.adder.next_exit()).min().map(|exit| exit.max(next))
 }
 
 /// The aggregation of a window: its additions, the index of its last value, and the window.
@@ -256,6 +272,8 @@ struct Machine<'a, G: Group, S> {
     trace: Trace,
     /// The first cycle of the pass.
     start: u64,
+    /// Whether to skip cycles in which nothing happens.
+    skip: bool,
 }
 
 /// The first row in the trace of a group of points.
@@ -270,6 +288,17 @@ pub(super) fn run<G: Group, S: Fn(usize) -> Scalar>(
     scalar: S,
     points: &[G::Point],
     events: usize,
+) -> (Outcome<G::Point>, Trace) {
+    run_with(p, group, scalar, points, events, true)
+}
+
+fn run_with<G: Group, S: Fn(usize) -> Scalar>(
+    p: &Params,
+    group: &G,
+    scalar: S,
+    points: &[G::Point],
+    events: usize,
+    skip: bool,
 ) -> (Outcome<G::Point>, Trace) {
     let report = Report {
         cycles: 0,
@@ -290,7 +319,7 @@ pub(super) fn run<G: Group, S: Fn(usize) -> Scalar>(
         std::iter::once(format!("points {group}")).chain(pes)
     };
     let trace = Trace::new((0..p.parallel_points as usize).flat_map(of_group), events);
-    let mut machine = Machine { p, group, scalar, points, report, trace, start: 0 };
+    let mut machine = Machine { p, group, scalar, points, report, trace, start: 0, skip };
     let sum = machine.run();
     let mut report = machine.report;
     report.seconds = p.seconds(report.cycles);
@@ -428,19 +457,23 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
         }
         let (mut supply, load) = (Supply::new(p), p.load_bytes());
         let mut indices = (group..self.points.len()).step_by(p.parallel_points as usize);
-        let (mut digits, mut current) = (Vec::with_capacity(p.windows.len()), None);
+        let (mut scalar, mut current) = (Digits::new(&p.windows), None);
+        // Those of the windows of this pass.
+        let mut digits = vec![0; p.windows.len()];
         let mut cycle = 0;
         // If points and the aggregation compete for a slot, they take turns. All PEs that share the points have the
         // same turn, so the aggregation delays a point at most every other cycle.
         let mut turn = false;
         loop {
+            let mut idle = self.skip;
             for element in &mut elements {
-                element.collect(cycle);
+                idle &= !element.collect(cycle);
             }
             if current.is_none() {
                 current = indices.next();
                 if let Some(index) = current {
-                    recode(&(self.scalar)(index), &p.windows, &mut digits);
+                    scalar.load(&(self.scalar)(index));
+                    windows.iter().for_each(|&window| digits[window] = scalar.digit(window));
                 }
             }
             let Some(index) = current else {
@@ -451,10 +484,14 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                 for element in &mut elements {
                     self.retire(element, cycle);
                 }
+                // While the adders only wait for their results, nothing else happens.
+                idle &= elements.iter().all(|element| element.adder.is_free(cycle));
+                let exit = if idle { next_exit(&elements, cycle + 1) } else { None };
+                let next = exit.unwrap_or(cycle + 1);
                 if first {
-                    self.report.stream_activity.stall(Stall::Drained, 1);
+                    self.report.stream_activity.stall(Stall::Drained, next - cycle);
                 }
-                cycle += 1;
+                cycle = next;
                 continue;
             };
             let free = |e: &Element<G::Point>, turn: bool| e.adder.is_free(cycle) && !(turn && e.aggregates());
@@ -508,7 +545,15 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
                     contended |= self.retire(element, cycle) && element.aggregates();
                 }
             }
+            idle &= !taken && !turn && elements.iter().all(|element| element.adder.is_free(cycle));
             turn = !turn && contended;
+            // If no point entered and no adder changed, the same holds until a result leaves or a source has a point.
+            let next = if idle {
+                let source = if refused { None } else { supply.next_event(cycle) };
+                [source, next_exit(&elements, cycle + 1)].into_iter().flatten().min().unwrap_or(cycle + 1)
+            } else {
+                cycle + 1
+            };
             if taken {
                 self.trace.add(track(p, group), self.start + cycle, 1, || format!("point {index}"));
                 current = None;
@@ -516,15 +561,15 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
             }
             if first {
                 match missing {
-                    _ if refused => self.report.stream_activity.stall(Stall::Hazard, 1),
-                    Some(reason) => self.report.stream_activity.stall(reason, 1),
+                    _ if refused => self.report.stream_activity.stall(Stall::Hazard, next - cycle),
+                    Some(reason) => self.report.stream_activity.stall(reason, next - cycle),
                     None => {
                         self.report.stream += 1;
                         self.report.stream_activity.work(1);
                     }
                 }
             }
-            cycle += 1;
+            cycle = next;
         }
         for (element, window) in elements.iter_mut().zip(finished) {
             if let Some((graph, value)) = element.graph.take() {
@@ -587,5 +632,59 @@ impl<G: Group, S: Fn(usize) -> Scalar> Machine<'_, G, S> {
     fn added(&mut self, element: &Element<G::Point>, cycle: u64, bucket: u32) {
         let (window, track) = (element.window, element.track);
         self.trace.add(track, self.start + cycle, 1, || format!("window {window} bucket {}", bucket + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Timing as NoPoints, digits};
+    use super::*;
+    use crate::engine::MemoryKind;
+
+    #[test]
+    fn skipping_changes_nothing() {
+        let base = Params {
+            log_points: 7,
+            scalar_bits: 50,
+            windows: vec![8, 8, 7, 7, 7, 7, 7],
+            parallel_windows: 3,
+            padd_latency: 40,
+            segments: 4,
+            ..Params::default()
+        };
+        let slow = Params { bandwidth_gb_s: 10, scalar_link_gb_s: 7, link_gb_s: 9, chiplets: 3, ..base.clone() };
+        let banks = Params { memory: MemoryKind::Ddr4, frequency_mhz: 2000, ..base.clone() };
+        let mut designs = 0;
+        for aggregation in [Aggregation::Free, Aggregation::Serial, Aggregation::Segmented, Aggregation::Overlapped] {
+            for hazards in [Hazards::Stall, Hazards::Queue] {
+                for design in [&base, &slow, &banks] {
+                    for bits in 0..8 {
+                        let (mixed_padd, merge_queue) = (bits & 1 > 0, bits & 2 > 0 && hazards == Hazards::Queue);
+                        let (parallel_points, split_top) = (1 + (bits & 4) / 4, bits & 1 == 0);
+                        let p = Params {
+                            aggregation,
+                            hazards,
+                            mixed_padd,
+                            merge_queue,
+                            parallel_points,
+                            split_top,
+                            memory_modules: 2,
+                            ..design.clone()
+                        };
+                        if p.check().is_err() {
+                            continue;
+                        }
+                        let points = vec![(); 1 << p.log_points];
+                        let scalar = |i| digits::random(i, p.scalar_bits);
+                        let run = |skip| run_with(&p, &NoPoints, scalar, &points, 1 << 16, skip);
+                        let ((found, trace), (expected, all)) = (run(true), run(false));
+                        assert_eq!(found, expected, "{p:?}");
+                        assert_eq!(trace.events(), all.events(), "{p:?}");
+                        designs += 1;
+                    }
+                }
+            }
+        }
+        assert!(designs > 100, "{designs} designs");
     }
 }

@@ -148,6 +148,9 @@ struct Engine<'a, W: Rows, const ARITY: usize> {
     /// Absorptions that have started, and that have ended.
     started: u64,
     ended: u64,
+    /// The passes of the next absorption that starts, and of the next one that ends.
+    start_pass: u64,
+    end_pass: u64,
     leaves_at: u64,
     /// Places for digests, digests whose last absorption has started, and digests that the branch hasher has taken.
     places: u64,
@@ -205,6 +208,8 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             cap: (p.trees << p.cap_height) as usize,
             started: 0,
             ended: 0,
+            start_pass: 0,
+            end_pass: 0,
             leaves_at: 0,
             places: p.digest_places().unwrap_or(u64::MAX),
             digests: 0,
@@ -216,10 +221,16 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             lhe: Activity::default(),
         }
     }
-    /// The pass of an absorption.
+    /// The pass of the absorption after `count` of them, if the one before is in `pass`.
     #[inline(always)]
-    fn pass(&self, absorption: u64) -> u64 {
-        (absorption >> self.log_rows) % self.passes
+    fn next_pass(&self, count: u64, pass: u64) -> u64 {
+        if count & ((1 << self.log_rows) - 1) > 0 {
+            pass
+        } else if pass + 1 < self.passes {
+            pass + 1
+        } else {
+            0
+        }
     }
     /// Whether the next group of the next row has arrived.
     #[inline(always)]
@@ -236,7 +247,7 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     /// Whether the digest queue has a place for the next absorption. Only absorptions of the last pass need one.
     #[inline(always)]
     fn has_place(&self) -> bool {
-        self.digests - self.taken < self.places || self.pass(self.started) + 1 < self.passes
+        self.digests - self.taken < self.places || self.start_pass + 1 < self.passes
     }
     /// Notes the arrival of the last groups of rows. By columns, they are all usable only when the last of them has
     /// arrived.
@@ -259,7 +270,7 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     /// except in the last.
     #[inline(always)]
     fn moves(&self) -> u64 {
-        let pass = self.pass(self.started);
+        let pass = self.start_pass;
         self.transposed + self.state_bytes * (u64::from(pass > 0) + u64::from(pass + 1 < self.passes))
     }
     fn reason(&self) -> Stall {
@@ -281,8 +292,9 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
     fn finish(&mut self, cycle: u64) {
         for core in 0..self.cores.len() {
             let Some(state) = self.cores[core].pop(cycle) else { continue };
-            let last = self.pass(self.ended) + 1 == self.passes;
+            let last = self.end_pass + 1 == self.passes;
             self.ended += 1;
+            self.end_pass = self.next_pass(self.ended, self.end_pass);
             if last {
                 let digest = self.work.digest(state);
                 self.leaves_at = cycle;
@@ -363,7 +375,7 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
             if moves > 0 && !self.hbm.as_mut().is_none_or(|hbm| hbm.take(cycle, moves)) {
                 break;
             }
-            let (leaf, pass) = (self.started & ((1 << self.log_rows) - 1), self.pass(self.started));
+            let (leaf, pass) = (self.started & ((1 << self.log_rows) - 1), self.start_pass);
             let state = if pass > 0 { self.states.pop_front() } else { None };
             let next = self.work.absorb(leaf, pass, state);
             self.cores[core].push(cycle, next);
@@ -371,6 +383,7 @@ impl<'a, W: Rows, const ARITY: usize> Engine<'a, W, ARITY> {
                 trace.add(0, cycle, 1, || format!("{leaf}.{pass}"));
             }
             self.started += 1;
+            self.start_pass = self.next_pass(self.started, pass);
             self.digests += u64::from(pass + 1 == self.passes);
         }
         if self.started > before {
@@ -415,6 +428,10 @@ impl<W: Rows, const ARITY: usize> Clocked for Engine<'_, W, ARITY> {
             return Some(cycle + 1);
         }
         let exit = self.cores.iter().filter_map(Pipeline::next_exit).min().map(|c| c.max(cycle + 1));
+        // No other event is before the next cycle, in which a row mostly leaves a core.
+        if exit == Some(cycle + 1) {
+            return exit;
+        }
         let wire = self.wire.front().map(|(when, _)| (*when).max(cycle + 1));
         let network = self.network.as_ref().filter(|_| !self.sending.is_empty());
         let send = network.and_then(|network| network.ready_at(cycle, DIGEST));

@@ -105,6 +105,10 @@ fn printed_cells_are_reproduced_but_for_the_misprints() {
     assert!(reproduce(Item::MtuFig6, &costs, None).is_err());
     let section = reproduce(Item::MtuFig6, &costs, Some(&cpu)).expect("a baseline");
     assert!(section.lines.iter().all(|l| l.ours.is_finite()));
+    tally.add(&section);
+    let (by_runs, all) = tally.printed();
+    let page = include_str!("../../../../docs/models/README.md");
+    crate::states(page, &format!("Runs give {by_runs} of {all} printed cells"));
     // One and two threads are measured, and more are computed.
     let figure = |name: &str| &section.figures.iter().find(|(found, _)| found == name).expect("a figure").1;
     let points: Vec<_> = figure("mtu-fig6-1024-textbook").series.iter().flat_map(|series| &series.points).collect();
