@@ -33,7 +33,7 @@ pub const LARGER: f64 = 1.25;
 pub trait Circuits: Send + Sync {
     /// Elements of the inputs: constants that `fold` takes as wires. Each statement names them by their digest.
     fn inputs(&self) -> Vec<Goldilocks>;
-    /// Widths in bits of the numbers that the circuits bound by [`Arithmetic::below`].
+    /// Widths in bits of the numbers that the circuits bound by `below`.
     fn bounds(&self) -> Vec<usize>;
     /// The most leaves that a bucket may hold; for complete batches this is rounded down to a power of two.
     fn most(&self) -> usize {

@@ -4,6 +4,8 @@
 
 pub mod backend;
 pub mod commit;
+#[cfg(feature = "demands")]
+pub mod demands;
 pub mod engine;
 pub mod faults;
 pub mod gates;

@@ -413,3 +413,19 @@ fn demands_of_circuits_are_counted() {
         assert!(row.ends_with(&format!("| {counts} |")), "docs/security.md: expected {counts} in `{row}`");
     }
 }
+
+/// The same for the circuits of applications, whose lists tests of `evergrove-apps` keep.
+#[test]
+fn demands_of_applications_are_counted() {
+    let lists = ["queries", "keys", "tally"]
+        .map(|name| read(&root().join(format!("crates/apps/tests/apps/demands/snapshots/apps__demands__{name}.snap"))));
+    let rows = table(&read(&root().join("docs/security.md")), "| a demand | queries | BLS keys | tally |");
+    let standings = ["Needed", "Count", "Side", "Argued", "Alone", "Open"];
+    assert_eq!(rows.len(), standings.len(), "rows of the table of applications in docs/security.md");
+    for (row, standing) in rows.iter().zip(standings) {
+        let count = |list: &String| {
+            list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count").to_owned()
+        };
+        assert_eq!(row[1..], lists.each_ref().map(count), "docs/security.md: {}", row[0]);
+    }
+}

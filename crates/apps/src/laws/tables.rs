@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use evergrove_grove::application::{Circuits, Slot};
 use evergrove_multilinear::circuit::wires::Base;
-use evergrove_multilinear::circuit::{Arithmetic, Builder, Circuit, Witness};
+use evergrove_multilinear::circuit::{Builder, Circuit, Witness};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
 use evergrove_verifier::tables::{Table, Tables, bits, query, tuple};
@@ -88,7 +88,7 @@ impl OnTables {
             .into_iter()
             .map(|x| {
                 let copy = Builder::any_of(&mut builder, &[x], |x| x[0]);
-                Arithmetic::equal(&mut builder, copy, x);
+                builder.equal(copy, x);
                 builder.rows(Table::Tuple) as u32 - 1
             })
             .collect();

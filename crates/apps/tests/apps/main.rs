@@ -3,6 +3,7 @@
 mod aggregate;
 mod bls;
 mod catalog;
+mod demands;
 mod digest_translation;
 mod mutation;
 mod on_tables;

@@ -1,4 +1,9 @@
 //! The interface for circuits of applications.
+//!
+//! A call through a trait object does not know the line of its caller. Methods that demand something therefore take the
+//! [`Line`], and methods of `dyn Arithmetic` pass the line of their caller.
+
+use std::panic::Location;
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
@@ -7,6 +12,9 @@ use super::wires::{Base, Bool, Point, Word};
 use super::{Builder, Hint};
 use evergrove_verifier::tables::addition::Chord;
 use evergrove_verifier::tables::{bits, point};
+
+/// A line of a circuit's code.
+pub type Line = &'static Location<'static>;
 
 /// Arithmetic in F: the part of [`Builder`] that does not depend on K, so applications can be trait objects.
 pub trait Arithmetic {
@@ -17,14 +25,11 @@ pub trait Arithmetic {
     /// q0 a b + q1 a + q2 c.
     fn combine(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base;
     /// Demands q0 a b + q1 a + q2 c = d.
-    #[track_caller]
-    fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base);
+    fn check_at(&mut self, line: Line, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base);
     /// The element as a bit: demands that it is 0 or 1.
-    #[track_caller]
-    fn boolean(&mut self, x: Base) -> Bool;
+    fn boolean_at(&mut self, line: Line, x: Base) -> Bool;
     /// A bit of the prover's choice: see [`Builder::bit_of`].
-    #[track_caller]
-    fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool;
+    fn bit_of_at(&mut self, line: Line, of: &[Base], hint: Hint) -> Bool;
     /// An element of the prover's choice: see [`Builder::any_of`].
     fn any_of(&mut self, of: &[Base], hint: Hint) -> Base;
     /// An element of the prover's free data.
@@ -32,23 +37,18 @@ pub trait Arithmetic {
     /// Element `i` of a word.
     fn limb(&mut self, word: Word, i: usize) -> Base;
     /// Demands an element below 2^63, and returns its limbs of 21 bits: see [`Builder::limbs`].
-    #[track_caller]
-    fn limbs(&mut self, x: Base) -> [Base; bits::INDICES];
+    fn limbs_at(&mut self, line: Line, x: Base) -> [Base; bits::INDICES];
     /// Demands an element below 2^`bits`.
     ///
     /// # Panics
     /// Unless the tables have rows for it, and `bits` is at most 63.
-    #[track_caller]
-    fn below(&mut self, x: Base, bits: usize);
+    fn below_at(&mut self, line: Line, x: Base, bits: usize);
     /// Hashes elements of the prover's free data: see [`Builder::sponge`].
-    #[track_caller]
-    fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
+    fn sponge_at(&mut self, line: Line, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>);
     /// Hashes a row whose number of elements the circuit does not fix: see [`Builder::sponge_of_some`].
-    #[track_caller]
-    fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>);
+    fn sponge_of_some_at(&mut self, line: Line, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>);
     /// Demands, if the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
-    #[track_caller]
-    fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]);
+    fn equal_limbs_at(&mut self, line: Line, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]);
 
     /// The point of numbers in words: see [`Builder::point`].
     fn point(&mut self, numbers: [Word; 4], active: Bool) -> Point;
@@ -89,11 +89,6 @@ pub trait Arithmetic {
     fn scale_add(&mut self, k: Goldilocks, a: Base, c: Base) -> Base {
         self.combine([Goldilocks::ZERO, k, Goldilocks::ONE], a, a, c)
     }
-    /// Demands a = b.
-    #[track_caller]
-    fn equal(&mut self, a: Base, b: Base) {
-        self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], a, a, a, b);
-    }
     /// a if the bit is 1, otherwise b.
     fn select(&mut self, bit: Bool, a: Base, b: Base) -> Base {
         let difference = self.sub(a, b);
@@ -116,6 +111,66 @@ pub trait Arithmetic {
     }
 }
 
+impl dyn Arithmetic + '_ {
+    /// Demands q0 a b + q1 a + q2 c = d.
+    #[track_caller]
+    pub fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base) {
+        self.check_at(Location::caller(), q, a, b, c, d);
+    }
+    /// Demands a = b.
+    #[track_caller]
+    pub fn equal(&mut self, a: Base, b: Base) {
+        self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], a, a, a, b);
+    }
+    /// The element as a bit: demands that it is 0 or 1.
+    #[track_caller]
+    pub fn boolean(&mut self, x: Base) -> Bool {
+        self.boolean_at(Location::caller(), x)
+    }
+    /// A bit of the prover's choice: see [`Builder::bit_of`].
+    #[track_caller]
+    pub fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool {
+        self.bit_of_at(Location::caller(), of, hint)
+    }
+    /// Demands an element below 2^63, and returns its limbs of 21 bits: see [`Builder::limbs`].
+    #[track_caller]
+    pub fn limbs(&mut self, x: Base) -> [Base; bits::INDICES] {
+        self.limbs_at(Location::caller(), x)
+    }
+    /// Demands an element below 2^`bits`.
+    ///
+    /// # Panics
+    /// Unless the tables have rows for it, and `bits` is at most 63.
+    #[track_caller]
+    pub fn below(&mut self, x: Base, bits: usize) {
+        self.below_at(Location::caller(), x, bits);
+    }
+    /// Hashes elements of the prover's free data: see [`Builder::sponge`].
+    ///
+    /// # Panics
+    /// If there are no elements.
+    #[track_caller]
+    pub fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
+        self.sponge_at(Location::caller(), tag, elements)
+    }
+    /// Hashes a row whose number of elements the circuit does not fix: see [`Builder::sponge_of_some`].
+    ///
+    /// # Panics
+    /// If there are no steps, or one bit for each element of a block.
+    #[track_caller]
+    pub fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
+        self.sponge_of_some_at(Location::caller(), tag, steps, used)
+    }
+    /// Demands, if the bit is 1, that limbs of words equal others: see [`Builder::equal_limbs`].
+    ///
+    /// # Panics
+    /// Unless both have equally many limbs.
+    #[track_caller]
+    pub fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
+        self.equal_limbs_at(Location::caller(), bit, left, right);
+    }
+}
+
 impl Base {
     /// The element as a bit, for an element that is 0 or 1 because the operands of its row are bits.
     fn bit(self) -> Bool {
@@ -133,17 +188,14 @@ impl<K: Extension> Arithmetic for Builder<K> {
     fn combine(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base) -> Base {
         self.combine_base(q, a, b, c)
     }
-    #[track_caller]
-    fn check(&mut self, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base) {
-        Self::check(self, q, a.into(), b.into(), c.into(), d.into());
+    fn check_at(&mut self, line: Line, q: [Goldilocks; 3], a: Base, b: Base, c: Base, d: Base) {
+        self.at(line, |own| own.check(q, a.into(), b.into(), c.into(), d.into()));
     }
-    #[track_caller]
-    fn boolean(&mut self, x: Base) -> Bool {
-        Self::boolean(self, x)
+    fn boolean_at(&mut self, line: Line, x: Base) -> Bool {
+        self.at(line, |own| own.boolean(x))
     }
-    #[track_caller]
-    fn bit_of(&mut self, of: &[Base], hint: Hint) -> Bool {
-        Self::bit_of(self, of, hint)
+    fn bit_of_at(&mut self, line: Line, of: &[Base], hint: Hint) -> Bool {
+        self.at(line, |own| own.bit_of(of, hint))
     }
     fn any_of(&mut self, of: &[Base], hint: Hint) -> Base {
         Self::any_of(self, of, hint)
@@ -154,26 +206,21 @@ impl<K: Extension> Arithmetic for Builder<K> {
     fn limb(&mut self, word: Word, i: usize) -> Base {
         Self::limb(self, word, i)
     }
-    #[track_caller]
-    fn limbs(&mut self, x: Base) -> [Base; bits::INDICES] {
-        Self::limbs(self, x)
+    fn limbs_at(&mut self, line: Line, x: Base) -> [Base; bits::INDICES] {
+        self.at(line, |own| own.limbs(x))
     }
-    #[track_caller]
-    fn below(&mut self, x: Base, end: usize) {
+    fn below_at(&mut self, line: Line, x: Base, end: usize) {
         assert!(end < bits::COLUMNS, "a split into 64 bits is not unique");
-        self.zeros(x, end..bits::COLUMNS);
+        self.at(line, |own| own.zeros(x, end..bits::COLUMNS));
     }
-    #[track_caller]
-    fn sponge(&mut self, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
-        Self::sponge(self, tag, elements)
+    fn sponge_at(&mut self, line: Line, tag: Goldilocks, elements: usize) -> (Word, Vec<Word>) {
+        self.at(line, |own| own.sponge(tag, elements))
     }
-    #[track_caller]
-    fn sponge_of_some(&mut self, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
-        Self::sponge_of_some(self, tag, steps, used)
+    fn sponge_of_some_at(&mut self, line: Line, tag: Base, steps: usize, used: &[Base]) -> (Word, Vec<Word>) {
+        self.at(line, |own| own.sponge_of_some(tag, steps, used))
     }
-    #[track_caller]
-    fn equal_limbs(&mut self, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
-        Self::equal_limbs(self, bit, left, right);
+    fn equal_limbs_at(&mut self, line: Line, bit: Bool, left: &[(Word, usize)], right: &[(Word, usize)]) {
+        self.at(line, |own| own.equal_limbs(bit, left, right));
     }
     fn point(&mut self, numbers: [Word; 4], active: Bool) -> Point {
         Self::point(self, numbers, active)

@@ -29,7 +29,7 @@ use evergrove_verifier::argument::Parameters;
 use evergrove_verifier::tables::{BLOCK, Layout, Table, Tables, WORD, addition, point, range};
 use wires::Wire;
 
-pub use arithmetic::Arithmetic;
+pub use arithmetic::{Arithmetic, Line};
 pub use builder::{Builder, Half, Tree};
 pub use demands::{Asked, Demand};
 pub use keccak::{BLOCK_HALVES, BLOCK_WORDS, PADDING_END};

@@ -42,11 +42,11 @@ fn sponges<K: Extension>() {
         let expected = hash_tagged(&data, TAG).0.map(|x| builder.constant(x));
         for (i, expected) in expected.into_iter().enumerate() {
             let limb = builder.limb(digest, i);
-            Arithmetic::equal(&mut builder, limb, expected);
+            builder.equal(limb, expected);
         }
         for (i, x) in data.iter().enumerate() {
             let (limb, x) = (builder.limb(words[i / 4], i % 4), builder.constant(*x));
-            Arithmetic::equal(&mut builder, limb, x);
+            builder.equal(limb, x);
         }
         let circuit = builder.finish();
         // A step alone is a hash.
@@ -95,7 +95,7 @@ fn sponges_of_some<K: Extension>() {
         assert_eq!(words.len(), 2 * steps);
         for i in 0..4 {
             let (limb, expected) = (builder.limb(digest, i), builder.any());
-            Arithmetic::equal(&mut builder, limb, expected);
+            builder.equal(limb, expected);
         }
         let circuit = builder.finish();
         let table = if steps > 1 { Table::Sponge } else { Table::Permutation };
@@ -173,7 +173,7 @@ fn limbs_are_those_of_numbers_below_2_63() {
     let limbs = builder.limbs(x);
     let expected = [(); 3].map(|()| builder.any());
     for (limb, expected) in limbs.into_iter().zip(expected) {
-        Arithmetic::equal(&mut builder, limb, expected);
+        builder.equal(limb, expected);
     }
     let circuit = builder.finish();
     let data = |x: u64| [x, x & 0x1f_ffff, x >> 21 & 0x1f_ffff, x >> 42 & 0x1f_ffff].map(Goldilocks::reduce);
@@ -198,7 +198,7 @@ fn limbs_are_equal_where_a_bit_says_so() {
     fn check<K: Extension>() {
         let mut builder = Builder::<K>::new(tables());
         let [first, second] = [builder.any(), builder.any()];
-        let bit = Arithmetic::boolean(&mut builder, first);
+        let bit = builder.boolean(first);
         let _ = second;
         let (_, left) = builder.sponge(TAG, 8);
         let (_, right) = builder.sponge(TAG, 8);
@@ -236,7 +236,7 @@ fn limbs_are_equal_where_a_bit_says_so() {
 fn a_limb_may_be_compared_twice() {
     let mut builder = Builder::<Quadratic>::new(tables());
     let one = builder.one();
-    let yes = Arithmetic::boolean(&mut builder, one);
+    let yes = builder.boolean(one);
     let (_, left) = builder.sponge(TAG, 8);
     let (_, right) = builder.sponge(TAG, 8);
     builder.equal_limbs(yes, &[(left[0], 0), (left[0], 0)], &[(right[0], 0), (right[0], 1)]);

@@ -153,6 +153,6 @@ fn each(report: &mut Report) -> Subject {
 fn the_line_of_each_lie_about_a_block_alone_refuses_it() {
     let mut report = Report::new(argued::BLOCK);
     let subject = each(&mut report);
-    search(&mut report, &subject);
+    report.search(&subject);
     judge("block", &report);
 }

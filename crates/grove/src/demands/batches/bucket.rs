@@ -138,6 +138,6 @@ fn each(report: &mut Report) -> Subject {
 fn the_line_of_each_lie_about_a_bucket_alone_refuses_it() {
     let mut report = Report::new(argued::BUCKET);
     let subject = each(&mut report);
-    search(&mut report, &subject);
+    report.search(&subject);
     judge("bucket", &report);
 }

@@ -199,7 +199,7 @@ fn each_complete(report: &mut Report) -> Subject {
 fn the_line_of_each_lie_about_a_merge_alone_refuses_it() {
     let mut report = Report::new(argued::MERGE);
     let subject = each(&mut report);
-    search(&mut report, &subject);
+    report.search(&subject);
     judge("merge", &report);
 }
 
@@ -207,6 +207,6 @@ fn the_line_of_each_lie_about_a_merge_alone_refuses_it() {
 fn the_line_of_each_lie_about_a_merge_of_complete_batches_alone_refuses_it() {
     let mut report = Report::new(argued::COMPLETE_MERGE);
     let subject = each_complete(&mut report);
-    search(&mut report, &subject);
+    report.search(&subject);
     judge("complete_merge", &report);
 }

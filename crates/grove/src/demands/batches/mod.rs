@@ -16,17 +16,19 @@ use evergrove_multilinear::poseidon;
 use evergrove_multilinear::recursion::{self, claim_data};
 use evergrove_primitives::field::{Field, Quadratic};
 use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_testkit::demands::{Choices, Lie, Report, Subject};
 use evergrove_verifier::argument::{Parameters, UNIQUE_100};
 use evergrove_verifier::key::Public;
 use evergrove_verifier::poseidon::{OUTPUTS, digest};
 use evergrove_verifier::tables::{Table, WORD, permutation, tuple};
 use evergrove_verifier::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_digests};
 use evergrove_verifier::{HeightClass, Profile, Statement};
-use rayon::prelude::*;
 
-use super::{Choices, Lie, ONE, Report, Subject, ZERO, others};
 use crate::circuit::{Family, NODE_TAG, Size};
 use crate::shape;
+
+const ZERO: Goldilocks = Goldilocks::ZERO;
+const ONE: Goldilocks = Goldilocks::ONE;
 
 const SIZE: Size = Size { height_max: 8, capacity: 4 };
 /// The positions of the leaves. All other subtrees beside the paths to 69 and 100 are empty.
@@ -264,15 +266,6 @@ fn with_right_leaf(circuit: &Circuit<Quadratic>, columns: &mut Columns, number: 
     row[permutation::ACTIVE] = ONE;
     row[permutation::RIGHT] = ONE;
     use_root(circuit, columns, ONE);
-}
-
-/// Adds the demands that alone refuse one changed element of the free data.
-fn search(report: &mut Report, subject: &Subject) {
-    let free = &subject.free;
-    let lies = (0..free.len()).flat_map(|at| others(free[at]).into_iter().map(move |x| (at, x)));
-    let lies: Vec<_> = lies.collect();
-    let found = lies.into_par_iter().flat_map_iter(|(at, x)| Lie::new(subject).set(at, &[x]).alone());
-    report.add(found.collect::<Vec<_>>());
 }
 
 /// Compares the report of a circuit with its snapshot.

@@ -13,7 +13,7 @@ use super::super::witness::{halves, padded};
 use super::super::{ADDRESS, Size, Trie, Witness};
 use super::pieces::subject;
 use super::state::{first_root, piece};
-use super::{Lie, Report, Subject, integer};
+use super::{Lie, Report, Streamed, Subject, integer};
 
 const NONE: Size = Size::NONE;
 

@@ -1,4 +1,4 @@
-//! The demands of the circuit of pieces: see [`demands`](crate::demands).
+//! The demands of the circuit of pieces: see [`evergrove_testkit::demands`].
 //!
 //! The strongest lies state another list of edges for a piece, or another content for the slot of a node.
 
@@ -17,11 +17,11 @@ use evergrove_multilinear::circuit::{Builder, Circuit, Witness as Columns};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::hash::keccak::keccak_256;
+use evergrove_testkit::demands::{Choices, Found, Lie, Report, Subject, integer, named, others};
 use evergrove_verifier::ethereum::{Account, Address, Hash, Word, rlp};
 use evergrove_verifier::tables::{Table, Tables, bits, query};
 
 use super::*;
-use crate::demands::{Choices, Found, Lie, Report, Subject, integer, named, others};
 
 /// Elements of a piece's statement: the digests of two lists. Its free data begin with them.
 const STATEMENT: usize = 2 * WORD;
@@ -34,8 +34,17 @@ fn other_lists(subject: &Subject, free: &[Goldilocks], _: &Columns) -> bool {
     free[..STATEMENT] != subject.free[..STATEMENT]
 }
 
-impl Lie<'_> {
+/// Lies about data behind a stream of bytes.
+trait Streamed {
     /// Replaces elements wherever they are behind the stream.
+    fn replace(self, old: &[Goldilocks], new: &[Goldilocks]) -> Self;
+    /// The places of elements behind the stream.
+    fn find(&self, elements: &[Goldilocks]) -> Vec<usize>;
+    /// Changes bytes of the stream.
+    fn bytes(self, at: usize, bytes: &[u8]) -> Self;
+}
+
+impl Streamed for Lie<'_> {
     fn replace(mut self, old: &[Goldilocks], new: &[Goldilocks]) -> Self {
         let all: Vec<usize> = self.find(old);
         assert!(!all.is_empty(), "{old:?}");
@@ -44,13 +53,11 @@ impl Lie<'_> {
         }
         self
     }
-    /// The places of elements behind the stream.
     fn find(&self, elements: &[Goldilocks]) -> Vec<usize> {
         let windows = self.free.windows(elements.len()).enumerate();
         let begin = self.subject.circuit.rows(Table::Bytes).min(1) * STREAM;
         windows.filter(|(at, own)| *at > begin && *own == elements).map(|(at, _)| at).collect()
     }
-    /// Changes bytes of the stream.
     fn bytes(mut self, at: usize, bytes: &[u8]) -> Self {
         for (at, &byte) in (at..).zip(bytes) {
             let (element, shift) = (&mut self.free[STREAM + at / 4], 8 * (at % 4));

@@ -69,7 +69,7 @@ fn is_leaf(stream: &[u8]) -> bool {
 impl Node {
     fn new(report: &mut Report, branch: bool) -> Self {
         let Slot { circuit, sound, .. } = Slot::new(branch);
-        let subject = Subject { circuit, sound, free: Vec::new(), other: |_, _, _| false };
+        let subject = Subject { circuit, sound, free: Vec::new(), other: Box::new(|_, _, _| false) };
         report.of(&subject);
         Self { subject, branch }
     }

@@ -16,7 +16,7 @@ use evergrove_verifier::tables::WORD;
 
 use super::super::{ADDRESS, EDGE_ELEMENTS, Edge, Size, Trie, Witness};
 use super::pieces::subject;
-use super::{Lie, Report, STREAM, Subject, address, integer, state, word};
+use super::{Lie, Report, STREAM, Streamed, Subject, address, integer, state, word};
 
 const NONE: Size = Size::NONE;
 

@@ -9,6 +9,7 @@ use std::panic::Location;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 
+use super::arithmetic::Line;
 use super::demands::{Asked, Demand, Demands};
 use super::fixed::Fixed;
 use super::wires::{Base, Bits, Bool, Element, Index, Offers, Set, Wire, Word};
@@ -54,6 +55,8 @@ pub struct Builder<K> {
     public: bool,
     verifies: Option<Parameters<K>>,
     demands: Demands,
+    /// The line of the demands, if it is not that of the caller.
+    line: Option<Line>,
 }
 
 impl<K: Extension> Builder<K> {
@@ -71,6 +74,7 @@ impl<K: Extension> Builder<K> {
             public: false,
             verifies: None,
             demands: Demands::new(),
+            line: None,
         };
         let _ = (this.zero(), this.one());
         this
@@ -251,6 +255,12 @@ impl<K: Extension> Builder<K> {
     #[track_caller]
     pub fn check(&mut self, q: [Goldilocks; 3], a: Element, b: Element, c: Element, d: Element) {
         self.operation(q, [a, b, c].map(|x| x.0), Some(d.0));
+    }
+    /// Demands a = b.
+    #[track_caller]
+    pub fn equal(&mut self, a: Base, b: Base) {
+        let a = a.into();
+        self.check([Goldilocks::ZERO, Goldilocks::ONE, Goldilocks::ZERO], a, a, a, b.into());
     }
     /// The element as a bit: demands that it is 0 or 1.
     #[track_caller]
@@ -478,7 +488,15 @@ impl<K: Extension> Builder<K> {
     /// Records that the row of a wire is a demand of the line that called.
     #[track_caller]
     fn demand(&mut self, own: Wire, asked: Asked) {
-        self.demands.push((own.table, own.row, Demand { line: Location::caller(), asked }));
+        let line = self.line.unwrap_or(Location::caller());
+        self.demands.push((own.table, own.row, Demand { line, asked }));
+    }
+    /// Makes rows whose demands are those of this line.
+    pub(super) fn at<T>(&mut self, line: Line, rows: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.line.replace(line);
+        let made = rows(self);
+        self.line = before;
+        made
     }
     fn bits(&mut self, modes: Vec<usize>, element: Base) -> Wire {
         self.rows.bits.push(BitsRow { modes, element: element.0 });
