@@ -8,6 +8,7 @@ pub(super) const QUERIES: &[(&str, &str)] = &[
         "If a difference is not 0, t is 0, because their product is. If all differences are 0, t is the sum, which is 1.",
     ),
     ("tables.rs: Equation: b.boolean(one)", "The constant 1 is a bit."),
+    ("tables.rs: Equation: b.boolean(constant)", "The constant of a condition without tests is 0 or 1."),
     (
         "tables.rs: Equation: b.equal(carry, zero);",
         "This is the carry of a sum of products. By the ranges of its limbs and carries the limbs are those of the sum as \
