@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use evergrove_commit::schema::row_tag;
 use evergrove_multilinear::circuit::{Builder, Witness as Columns};
 use evergrove_multilinear::poseidon;
+use evergrove_primitives::field::Quadratic;
 use evergrove_primitives::hash::poseidon::{WIDTH, hash_tagged};
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_testkit::demands::{Lie, Report, Subject};
@@ -65,7 +66,7 @@ fn number(x: u128) -> Word {
 
 /// The value of a slot that is no zero slot. Its lowest word is the largest one.
 fn value(i: u8) -> u128 {
-    (u128::from(i) * 5 * UNIT << 32) + 0xffff_ffff
+    ((u128::from(i) * 5 * UNIT) << 32) + 0xffff_ffff
 }
 
 /// The account, and three slots in the order of their keys. The second of them is a zero slot.
@@ -232,7 +233,7 @@ fn each(report: &mut Report) -> Subject {
     let modes = modes();
     let tables =
         Tables::new(query::Parameters { bits: 6, variables: 3 }, bits::Parameters::new(modes.widths, modes.zeros));
-    let mut b = Builder::new(tables);
+    let mut b = Builder::<Quadratic>::new(tables);
     let size = Size::new(HEIGHT, DECIMALS).unwrap();
     let (key, said) = reshape(&mut b, size);
     let none = b.word([ZERO; WORD]);

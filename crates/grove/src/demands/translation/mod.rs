@@ -10,7 +10,6 @@ mod openzeppelin;
 
 use evergrove_multilinear::circuit::{Builder, Witness as Columns};
 use evergrove_multilinear::recursion::Children;
-use evergrove_primitives::field::Field;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_testkit::demands::{Lie, Report, Subject, integer};
 use evergrove_verifier::Statement;
