@@ -158,7 +158,8 @@ fn each(report: &mut Report) -> Subject {
     let null = keccak_tree::null_digests(2).last().unwrap();
     double.children[0].1 = null;
     let mut free = double.data(&of, &claim);
-    free[free.len() - claim.len() - 2] = Goldilocks::new(2);
+    let bits = free.len() - claim.len() - 2;
+    free[bits] = Goldilocks::new(2);
     let (empty, stated) = (null_digests(2)[2], double.children[0].0.root);
     for i in 0..WORD {
         free[ROOTS + i] = empty.0[i] + empty.0[i] - stated.0[i];

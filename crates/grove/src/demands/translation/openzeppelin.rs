@@ -111,8 +111,9 @@ fn exchange(free: &mut [Goldilocks], node: usize, children: [KeccakDigest; 2], f
     let [low, high] = [children[0].max(children[1]), children[0].min(children[1])];
     let own = keccak_256(&[low, high].concat());
     let swap = integer(i64::from(low == children[1]));
-    let elements = [low, high, own].iter().flat_map(to_elements).chain([swap]).chain(flags.map(integer));
-    free[node..node + NODE].copy_from_slice(&elements.collect::<Vec<_>>());
+    let digests = [low, high, own].map(|digest| to_elements(&digest));
+    let elements = [digests.as_flattened(), &[swap], &flags.map(integer)].concat();
+    free[node..node + NODE].copy_from_slice(&elements);
 }
 
 /// Lies about the order of the operands of a node above the digests of two rows. `data` has the free data for the
