@@ -100,7 +100,7 @@ fn each(report: &mut Report) -> Subject {
     let honest = data(in_part, [a, c], [1, 0, 1], &steps);
     let subject = Subject::new(circuit(joined_joins), honest, is_false);
     // The join of two proofs of pieces has the same lines, except those of parts and of the circuits of its proofs.
-    let words = [a, c, none, none, list_of(&a, &c), none].iter().flat_map(|word| word.0);
+    let words = [a, c, none, none, list_of(&a, &c), none].into_iter().flat_map(|word| word.0);
     let pieces: Vec<Goldilocks> = words.chain([ZERO; 2 + 2 * WORD]).collect();
     let pieces = Subject::new(circuit(joined_pieces), pieces, is_false);
     for subject in [&subject, &pieces] {
