@@ -286,7 +286,7 @@ impl Family<'_> {
 pub(crate) struct Merge {
     pub(crate) key: Word,
     /// For each child, true if it is a merge.
-    circuits: [Bool; 2],
+    pub(crate) circuits: [Bool; 2],
     pub(crate) children: [Vec<Word>; 2],
     pub(crate) own: Vec<Word>,
 }

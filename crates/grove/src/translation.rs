@@ -29,7 +29,7 @@ use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_digest, null_digests};
 
 use crate::application::word;
-use crate::circuit::{NODE_TAG, Node, Size, free};
+use crate::circuit::{Merge, NODE_TAG, Node, Size, free};
 use crate::openzeppelin::{self, OptionalDigest};
 use crate::witness;
 
@@ -110,18 +110,21 @@ pub(crate) fn packed<K: Extension>(x: [Goldilocks; 2]) -> K {
 }
 
 /// Demands left = right.
+#[track_caller]
 pub(crate) fn equal<K: Extension>(b: &mut Builder<K>, left: Element, right: Element) {
     let zero = b.zero().into();
     b.check([ZERO, ONE, ZERO], left, zero, zero, right);
 }
 
 /// Demands x = 0 where the bit is 0.
+#[track_caller]
 fn only_if<K: Extension>(b: &mut Builder<K>, bit: Base, x: Element) {
     let zero = b.zero().into();
     b.check([ONE, -ONE, ZERO], x, bit.into(), zero, zero);
 }
 
 /// Demands result = low + bit (high - low).
+#[track_caller]
 fn choose<K: Extension>(b: &mut Builder<K>, bit: Base, [low, high]: [Element; 2], result: Element) {
     let zero = b.zero().into();
     let difference = b.combine([ZERO, ONE, -ONE], high, zero, low);
@@ -246,6 +249,17 @@ fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
 pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &KeccakTree) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
+    let Merge { key, circuits, children: statements, own } = relation(b, size, of);
+    let mut children = Children::new(b, parameters, key);
+    for (circuit, statement) in circuits.into_iter().zip(&statements) {
+        children.child(circuit, statement);
+    }
+    children.publish(own);
+    builder
+}
+
+/// The merge of the tree `of` without the proofs of its children.
+pub(crate) fn relation<K: Extension>(b: &mut Builder<K>, size: Size, of: &KeccakTree) -> Merge {
     let [key, numbers] = free(b);
     let index = b.limb(numbers, 0);
     let node = Node::new(b, index, size);
@@ -285,7 +299,8 @@ pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &K
     let stated_roots = free(b);
     let stated = [free(b), free(b)];
     let places = free(b);
-    let [circuits, empty] = [[b.bit(), b.bit()], [b.bit(), b.bit()]];
+    let circuits = [b.bit(), b.bit()];
+    let empty: [Bool; 2] = core::array::from_fn(|_| b.bit());
     let (mut children, mut digests) = (Vec::with_capacity(2), Vec::with_capacity(2));
     for i in 0..2 {
         let (height, base) = (b.limb(places[i], 0), b.limb(places[i], 1));
@@ -320,13 +335,16 @@ pub(crate) fn merge<K: Extension>(parameters: &Parameters<K>, size: Size, of: &K
         }
     };
     let none = b.word([ZERO; WORD]);
-    let mut about = Children::new(b, parameters, key);
-    for (i, (height, base)) in children.into_iter().enumerate() {
-        let said = [stated_roots[i], none, word(height), word(base), stated[i][0], stated[i][1]];
-        about.child(circuits[i], &said);
+    let statement = |i: usize| {
+        let (height, base) = children[i];
+        vec![stated_roots[i], none, word(height), word(base), stated[i][0], stated[i][1]]
+    };
+    Merge {
+        key,
+        circuits,
+        children: [statement(0), statement(1)],
+        own: [&[root.digest(), none, word(node.height), word(node.base)], &own[..]].concat(),
     }
-    about.publish([&[root.digest(), none, word(node.height), word(node.base)], &own[..]].concat());
-    builder
 }
 
 /// The values of all slots below a node.

@@ -19,7 +19,7 @@ mod plan;
 mod proof;
 mod witness;
 
-use evergrove_multilinear::circuit::wires::{Set, Word};
+use evergrove_multilinear::circuit::wires::{Bool, Set, Word};
 use evergrove_multilinear::circuit::{Arithmetic, Builder};
 use evergrove_multilinear::recursion::{About, Children, Modes};
 use evergrove_primitives::field::extension::Extension;
@@ -247,19 +247,41 @@ fn lists<K: Extension>(b: &mut Builder<K>, parts: bool) -> Lists {
     Lists { proofs: [[shown[0], open[0]], [shown[1], open[1]]], own }
 }
 
+/// The lists of a join of two proofs of pieces or of two joins, the key of its own circuit, and for each proof which
+/// circuit it is of.
+struct Joined {
+    lists: Lists,
+    key: Word,
+    circuits: [Bool; 2],
+}
+
+/// The join of two proofs of pieces, without the proofs.
+fn joined_pieces<K: Extension>(b: &mut Builder<K>) -> Joined {
+    let lists = lists(b, false);
+    let [key, _] = free(b);
+    // Both circuits of a key of pieces are the same one.
+    let first = b.zero();
+    let first = b.boolean(first);
+    Joined { lists, key, circuits: [first; 2] }
+}
+
+/// The join of two joins, without their proofs.
+fn joined_joins<K: Extension>(b: &mut Builder<K>) -> Joined {
+    let lists = lists(b, true);
+    let [key, _] = free(b);
+    let circuits = [b.bit(), b.bit()];
+    Joined { lists, key, circuits }
+}
+
 /// The join of two proofs of pieces, whose key has these parameters and this digest. Publishes the join's lists and the
 /// digest of a claim about the fixed columns of pieces, which it passes on.
 pub fn join_of_pieces<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
-    let Lists { proofs, own: [shown, open] } = lists(b, false);
-    let [key, _] = free(b);
+    let Joined { lists: Lists { proofs, own: [shown, open] }, key, circuits } = joined_pieces(b);
     let mut about = About::new(pieces.0, b.word(pieces.1.0));
-    // Both circuits of a key of pieces are the same one.
-    let first = b.zero();
-    let first = b.boolean(first);
-    for proof in proofs {
-        about.proof(b, first, &proof);
+    for (circuit, proof) in circuits.into_iter().zip(proofs) {
+        about.proof(b, circuit, &proof);
     }
     let claim = about.hand_on(b, Vec::new());
     Children::new(b, parameters, key).publish(vec![shown, open, claim]);
@@ -270,9 +292,7 @@ pub fn join_of_pieces<K: Extension>(parameters: &Parameters<K>, pieces: (&Parame
 pub fn join_of_joins<K: Extension>(parameters: &Parameters<K>, pieces: (&Parameters<K>, Digest)) -> Builder<K> {
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
-    let Lists { proofs, own: [shown, open] } = lists(b, true);
-    let [key, _] = free(b);
-    let circuits = [b.bit(), b.bit()];
+    let Joined { lists: Lists { proofs, own: [shown, open] }, key, circuits } = joined_joins(b);
     let mut about = About::new(pieces.0, b.word(pieces.1.0));
     let claims = [about.claim(b), about.claim(b)];
     let claim = about.hand_on(b, Vec::new());

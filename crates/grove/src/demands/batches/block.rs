@@ -68,19 +68,16 @@ impl Choice {
 
 const LEAF: &str = "block.rs: Node: let active = b.node(tree, leaf.digest(), zero, index, None);";
 
+/// Words of what the circuit says about a slot: if it is active, then its position and its value.
+const SLOT: usize = 2 + WORD;
+
 /// True if the active slots are not all leaves below the node.
-fn is_false(subject: &Subject, free: &[Goldilocks], columns: &Columns) -> bool {
-    let flags = 4 * WORD..4 * WORD + usize::from(SIZE.height_max);
-    let Some(statement) = statement(word(free, 0), Digest::ZERO, &free[flags], free[2 * WORD]) else { return true };
-    let tables = subject.circuit.tables();
-    let rows = (0..subject.circuit.rows(Table::Permutation)).map(|row| columns.row(tables, Table::Permutation, row));
-    let leaves = rows.filter(|row| row[8..12] == [LEAF_TAG, ZERO, ZERO, ZERO]);
-    let active = subject.rows(LEAF).into_iter().map(|row| subject.count(columns, row));
-    let stated: Vec<(u64, Value)> = leaves
-        .zip(active)
-        .filter(|(_, active)| *active != ZERO)
-        .map(|(leaf, _)| (leaf[0].as_u64(), leaf[1..5].try_into().unwrap()))
-        .collect();
+fn is_false(subject: &Subject, _: &[Goldilocks], columns: &Columns) -> bool {
+    let words = published(subject, columns, WORDS + SLOT * SIZE.capacity);
+    let Some(statement) = statement(&words) else { return true };
+    let slots = words[WORDS..].as_chunks::<SLOT>().0.iter().map(|slot| slot.map(|word| word[0]));
+    let stated: Vec<(u64, Value)> =
+        slots.filter(|[active, ..]| *active != ZERO).map(|[_, index, value @ ..]| (index.as_u64(), value)).collect();
     let number = statement.base >> statement.height;
     Known::new(subject, columns).leaves_below(&statement.root, statement.height, number) != Some(stated)
 }

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Elements of a hash of d: two operands and a bit.
+const HASH: usize = 2 * WORD + 1;
+
 /// A circuit's slot for a leaf.
 #[derive(Clone)]
 struct Slot {
@@ -70,15 +73,9 @@ impl Choice {
     }
 }
 
-/// The statement that free data begin with.
-fn stated(free: &[Goldilocks]) -> Option<Statement> {
-    let flags = 4 * WORD..4 * WORD + usize::from(SIZE.height_max);
-    statement(word(free, 0), word(free, WORD), &free[flags], free[3 * WORD])
-}
-
 /// True if a statement is false.
-fn is_false(subject: &Subject, free: &[Goldilocks], columns: &Columns) -> bool {
-    let Some(statement) = stated(free) else { return true };
+fn is_false(subject: &Subject, _: &[Goldilocks], columns: &Columns) -> bool {
+    let Some(statement) = statement(&published(subject, columns, WORDS)) else { return true };
     let known = Known::new(subject, columns);
     let Some(leaves) = known.leaves_of(&statement.canonical) else { return true };
     let positions: BTreeSet<u64> = leaves.iter().map(|(position, _)| *position).collect();
@@ -95,7 +92,8 @@ fn each(report: &mut Report) -> Subject {
     let subject = Subject::new(family.bucket(&parameters).finish(), honest.data(&claim), is_false);
     assert!(!is_false(&subject, &subject.free, &subject.sound));
     report.of(&subject);
-    let lie = |choice: &Choice| Lie { free: choice.data(&claim), ..Lie::new(&subject) };
+    let lie_of = |free: Vec<Goldilocks>| Lie { free, ..Lie::new(&subject) };
+    let lie = |choice: &Choice| lie_of(choice.data(&claim));
     // A leaf twice.
     let twice = [Slot::of(69), Slot::of(69)];
     lie(&Choice::of(&twice)).refused_by(report, "circuit.rs: Zeros: b.zeros(gap, size.zeros());");
@@ -117,6 +115,16 @@ fn each(report: &mut Report) -> Subject {
     lie(&Choice::of(&[Slot::of(69), Slot::of(80)]))
         .change(paths)
         .refused_by(report, "circuit.rs: Node: let active = b.node(tree, leaf.digest(), zero, index, None);");
+    // d is the hash of the leaf at 69 and of a digest that is not that of a leaf.
+    for (side, text) in [(0, "let active = b.take(set, left, None);"), (1, "b.take(set, right, Some(active));")] {
+        let mut halves = [chained(&leaf(69)); 2];
+        halves[side] = Digest([Goldilocks::new(7); WORD]);
+        let mut free = Choice::of(&[Slot::of(69)]).data(&claim);
+        free[WORD..2 * WORD].copy_from_slice(&node_digest(&halves[0], &halves[1]).0);
+        let hash = free.len() - claim.len() - HASH * (SIZE.capacity - 1);
+        free[hash..hash + HASH].copy_from_slice(&[&halves[0].0[..], &halves[1].0, &[ONE]].concat());
+        lie_of(free).refused_by(report, &format!("circuit.rs: Set: {text}"));
+    }
     // The flags 1 and -1 give the height 0 and the size 0: the leaf at 69 below the node at 0.
     let mut lone = Choice { root: chained(&leaf(69)), number: Goldilocks::new(69), ..Choice::of(&[Slot::of(69)]) };
     lone.flags = flags(1);

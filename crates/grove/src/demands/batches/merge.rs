@@ -6,10 +6,6 @@ use crate::circuit::Merge;
 use evergrove_multilinear::circuit::Builder;
 use evergrove_multilinear::recursion::Children;
 
-/// The places of the free data.
-const FLAGS: usize = 4 * WORD;
-const ROOTS: usize = FLAGS + SIZE.height_max as usize;
-
 /// What a prover chooses.
 #[derive(Clone)]
 struct Choice {
@@ -65,33 +61,14 @@ impl Choice {
     }
 }
 
-/// The statements of both children, of the merge, and the number of the parent.
-fn stated(free: &[Goldilocks], complete: bool) -> Option<([Statement; 2], Statement, u64)> {
-    let (below, canonicals) = if complete {
-        (ROOTS + 2 * WORD + 2, [Digest::ZERO; 2])
-    } else {
-        (ROOTS + 4 * WORD + 2, [word(free, ROOTS + 2 * WORD), word(free, ROOTS + 3 * WORD)])
-    };
-    let below = &free[below..below + usize::from(SIZE.height_max) - 1];
-    let canonical = if complete { Digest::ZERO } else { node_digest(&canonicals[0], &canonicals[1]) };
-    let own = statement(word(free, 0), canonical, &free[FLAGS..ROOTS], free[2 * WORD])?;
-    // The size of the left child times its number, and one size more.
-    let number = free[2 * WORD + 1];
-    let twice = number + number;
-    let child = |i: usize| {
-        let base = below.iter().fold(twice, |base, &flag| base * (ONE + flag));
-        let size = below.iter().fold(ONE, |size, &flag| size * (ONE + flag));
-        let root = word(free, ROOTS + i * WORD);
-        let made = statement(root, canonicals[i], below, ZERO)?;
-        let base = if i == 0 { base } else { base + size }.as_u64();
-        Some(Statement { base, ..made })
-    };
-    Some(([child(0)?, child(1)?], own, number.as_u64()))
-}
-
 /// True if a merge relates statements that it must not relate.
-fn is_false(subject: &Subject, free: &[Goldilocks], columns: &Columns, complete: bool) -> bool {
-    let Some(([left, right], own, _)) = stated(free, complete) else { return true };
+fn is_false(subject: &Subject, columns: &Columns, complete: bool) -> bool {
+    let words = published(subject, columns, 3 * WORDS);
+    let [own, left, right] = [0, 1, 2].map(|i| statement(&words[WORDS * i..][..WORDS]));
+    let (Some(own), Some(left), Some(right)) = (own, left, right) else { return true };
+    if !complete && own.canonical != node_digest(&left.canonical, &right.canonical) {
+        return true;
+    }
     let size = 1 << left.height;
     let parent = left.base / (2 * size);
     if left.base != 2 * size * parent || right.base != left.base + size {
@@ -115,9 +92,9 @@ fn subject(report: &mut Report, complete: bool) -> (Subject, Vec<Goldilocks>) {
     Children::new(&mut builder, &parameters, key).publish([own, left, right].concat());
     let claim = claim(&parameters);
     let rule: fn(&Subject, &[Goldilocks], &Columns) -> bool = if complete {
-        |subject, free, columns| is_false(subject, free, columns, true)
+        |subject, _, columns| is_false(subject, columns, true)
     } else {
-        |subject, free, columns| is_false(subject, free, columns, false)
+        |subject, _, columns| is_false(subject, columns, false)
     };
     let subject = Subject::new(builder.finish(), Choice::of((3, 8), 5).data(complete, &claim), rule);
     assert!(!rule(&subject, &subject.free, &subject.sound));

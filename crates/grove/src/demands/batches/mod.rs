@@ -36,7 +36,7 @@ const FILLED: [u64; 3] = [69, 100, 102];
 /// The level of the leaves of the only tree of a circuit.
 const FIRST_LEVEL: u64 = 1 << 20;
 
-fn value(position: u64) -> Value {
+pub(super) fn value(position: u64) -> Value {
     core::array::from_fn(|i| Goldilocks::new(1000 * position + i as u64))
 }
 
@@ -47,7 +47,7 @@ fn leaf(position: u64) -> [Goldilocks; 8] {
 }
 
 /// The digest of a leaf, whatever its elements are.
-fn chained(leaf: &[Goldilocks; 8]) -> Digest {
+pub(super) fn chained(leaf: &[Goldilocks; 8]) -> Digest {
     let mut state = [ZERO; 12];
     state[..8].copy_from_slice(leaf);
     state[8] = LEAF_TAG;
@@ -97,11 +97,11 @@ enum Preimage {
 }
 
 /// Digests of which it is known what they are hashes of.
-struct Known(HashMap<[Goldilocks; WORD], Preimage>);
+pub(super) struct Known(HashMap<[Goldilocks; WORD], Preimage>);
 
 impl Known {
     /// Those of the tree, and those in rows of permutations.
-    fn new(subject: &Subject, columns: &Columns) -> Self {
+    pub(super) fn new(subject: &Subject, columns: &Columns) -> Self {
         let mut all = HashMap::new();
         for (height, level) in TREE.levels.iter().enumerate().skip(1) {
             for (i, node) in level.iter().enumerate() {
@@ -145,7 +145,7 @@ impl Known {
         }
     }
     /// All leaves below the node with this digest, height and number.
-    fn leaves_below(&self, node: &Digest, height: u8, number: u64) -> Option<Vec<(u64, Value)>> {
+    pub(super) fn leaves_below(&self, node: &Digest, height: u8, number: u64) -> Option<Vec<(u64, Value)>> {
         if *node == null_digests(height)[usize::from(height)] {
             return Some(Vec::new());
         }
@@ -160,14 +160,27 @@ impl Known {
     }
 }
 
-/// The statement about the node with this number and these flags, if there is such a node.
-fn statement(root: Digest, canonical: Digest, flags: &[Goldilocks], number: Goldilocks) -> Option<Statement> {
-    let height = flags.iter().fold(ZERO, |sum, &flag| sum + flag).as_u64();
-    let base = flags.iter().fold(number, |base, &flag| base * (ONE + flag)).as_u64();
+/// The statement in these words, if there is such a node.
+fn statement(words: &[[Goldilocks; WORD]]) -> Option<Statement> {
+    let [height, base] = [2, 3].map(|i| words[i][0].as_u64());
     if height > SIZE.height_max.into() || base % (1 << height) != 0 || base >= 1 << SIZE.height_max {
         return None;
     }
-    Some(Statement { root, canonical, height: height as u8, base })
+    Some(Statement { root: Digest(words[0]), canonical: Digest(words[1]), height: height as u8, base })
+}
+
+/// Words of a statement.
+const WORDS: usize = 4;
+
+/// The words that a circuit publishes behind the digest of its key and two counts.
+pub(super) fn published(subject: &Subject, columns: &Columns, words: usize) -> Vec<[Goldilocks; WORD]> {
+    let end = subject.circuit.rows(Table::Permutation);
+    let rows = end - (2 + words).div_ceil(2)..end;
+    let halves = rows.flat_map(|row| {
+        let row = columns.row(subject.circuit.tables(), Table::Permutation, row);
+        [0, WORD].map(|at| row[at..at + WORD].try_into().unwrap())
+    });
+    halves.skip(2).take(words).collect()
 }
 
 /// Flags that are 1 below a height.
@@ -175,17 +188,13 @@ fn flags<const LEVELS: usize>(height: usize) -> [Goldilocks; LEVELS] {
     core::array::from_fn(|level| if level < height { ONE } else { ZERO })
 }
 
-fn word(free: &[Goldilocks], at: usize) -> Digest {
-    Digest(free[at..at + WORD].try_into().unwrap())
-}
-
-fn parameters(family: &Family<'_>) -> Parameters<Quadratic> {
+pub(super) fn parameters(family: &Family<'_>) -> Parameters<Quadratic> {
     let shape = shape(Profile::Grove100, HeightClass::H27).unwrap();
     recursion::parameters(&UNIQUE_100, &family.modes(), shape.blocks, shape.variables)
 }
 
 /// The free data of the claim that a circuit without children passes on.
-fn claim(parameters: &Parameters<Quadratic>) -> Vec<Goldilocks> {
+pub(super) fn claim(parameters: &Parameters<Quadratic>) -> Vec<Goldilocks> {
     let point = vec![Quadratic::ONE; parameters.layout().fixed().variables() + 1];
     claim_data(&Public { information: Vec::new(), point, value: Quadratic::ZERO })
 }
@@ -232,7 +241,7 @@ fn without_paths(circuit: &Circuit<Quadratic>, columns: &mut Columns) {
 }
 
 /// Replaces all paths by those of other columns.
-fn with_paths_of(circuit: &Circuit<Quadratic>, columns: &mut Columns, other: &Columns) {
+pub(super) fn with_paths_of(circuit: &Circuit<Quadratic>, columns: &mut Columns, other: &Columns) {
     for row in nodes(circuit) {
         let from = other.row(circuit.tables(), Table::Permutation, row);
         columns.row_mut(circuit.tables(), Table::Permutation, row).copy_from_slice(from);
@@ -242,7 +251,7 @@ fn with_paths_of(circuit: &Circuit<Quadratic>, columns: &mut Columns, other: &Co
 }
 
 /// Removes one use of a child of the node with this height and number.
-fn unused(circuit: &Circuit<Quadratic>, columns: &mut Columns, (height, number): (u64, u64), right: bool) {
+pub(super) fn unused(circuit: &Circuit<Quadratic>, columns: &mut Columns, (height, number): (u64, u64), right: bool) {
     let (level, number) = (Goldilocks::new(FIRST_LEVEL + height - 1), Goldilocks::new(number));
     let row = nodes(circuit).into_iter().find(|&row| {
         let row = columns.row(circuit.tables(), Table::Permutation, row);
