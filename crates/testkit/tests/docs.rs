@@ -384,8 +384,8 @@ fn the_program_of_readme_is_tested() {
 /// The counts of demands in docs/security.md are those of the lists that tests of `evergrove-grove` keep.
 #[test]
 fn demands_of_circuits_are_counted() {
-    // In the order of the columns.
-    let lists = [
+    // The tables of the page, with the lists in the order of their columns.
+    let first = [
         "mpt/demands/snapshots/evergrove_grove__mpt__demands__demands",
         "mpt/demands/snapshots/evergrove_grove__mpt__demands__header__header",
         "mpt/demands/snapshots/evergrove_grove__mpt__demands__joins__joins",
@@ -393,24 +393,34 @@ fn demands_of_circuits_are_counted() {
         "demands/batches/snapshots/evergrove_grove__demands__batches__merge",
         "demands/batches/snapshots/evergrove_grove__demands__batches__block",
         "demands/batches/snapshots/evergrove_grove__demands__batches__complete_merge",
-    ]
-    .map(|name| read(&root().join(format!("crates/grove/src/{name}.snap"))));
+    ];
+    let second = [
+        "demands/translation/snapshots/evergrove_grove__demands__translation__bucket",
+        "demands/translation/snapshots/evergrove_grove__demands__translation__merge",
+        "demands/translation/snapshots/evergrove_grove__demands__translation__openzeppelin_bucket",
+        "demands/translation/snapshots/evergrove_grove__demands__translation__openzeppelin_merge",
+        "demands/reshape/snapshots/evergrove_grove__demands__reshape__reshape",
+    ];
     let page = read(&root().join("docs/security.md"));
-    for (standing, what) in [
-        ("Needed", "alone refuses a lie that states something else"),
-        ("Count", "a bit by which a row of tuples counts"),
-        ("Side", "one side of a set"),
-        ("Argued", "without it, nothing else can be stated"),
-        ("Alone", "alone refuses a lie, but only one that states the same, or something true"),
-        ("Open", "no lie is known that it alone refuses"),
-    ] {
-        let count = |list: &String| {
-            list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count").to_owned()
-        };
-        let counts = lists.each_ref().map(count).join(" | ");
-        let row = page.lines().find(|line| line.starts_with("| ") && line.contains(what));
-        let row = row.unwrap_or_else(|| panic!("docs/security.md has no row with `{what}`"));
-        assert!(row.ends_with(&format!("| {counts} |")), "docs/security.md: expected {counts} in `{row}`");
+    for (table, lists) in [&first[..], &second].into_iter().enumerate() {
+        let lists: Vec<String> =
+            lists.iter().map(|name| read(&root().join(format!("crates/grove/src/{name}.snap")))).collect();
+        for (standing, what) in [
+            ("Needed", "alone refuses a lie that states something else"),
+            ("Count", "a bit by which a row of tuples counts"),
+            ("Side", "one side of a set"),
+            ("Argued", "without it, nothing else can be stated"),
+            ("Alone", "alone refuses a lie, but only one that states the same, or something true"),
+            ("Open", "no lie is known that it alone refuses"),
+        ] {
+            let count = |list: &String| {
+                list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count").to_owned()
+            };
+            let counts = lists.iter().map(count).collect::<Vec<_>>().join(" | ");
+            let row = page.lines().filter(|line| line.starts_with("| ") && line.contains(what)).nth(table);
+            let row = row.unwrap_or_else(|| panic!("table {table} of docs/security.md has no row with `{what}`"));
+            assert!(row.ends_with(&format!("| {counts} |")), "docs/security.md: expected {counts} in `{row}`");
+        }
     }
 }
 

