@@ -126,7 +126,7 @@ fn each(report: &mut Report) -> Subject {
     // The tree has a leaf with more behind its value.
     let mut behind = Choice::of(25, 5);
     behind.slots[0].leaf[5] = ONE;
-    behind.root = above(chained(&behind.slots[0].leaf), 100, &TREE.siblings(0, 100, 5));
+    behind.root = root_of_path(chained(&behind.slots[0].leaf), 100, &TREE.siblings(0, 100, 5));
     lie(&behind).refused_by(report, "block.rs: Equation: b.no_limbs(second, 1..4);");
     // There are leaves beside the path, below the node of height 5 with number 3.
     let all = Choice::of(17, 8);

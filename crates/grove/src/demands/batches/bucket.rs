@@ -102,7 +102,7 @@ fn each(report: &mut Report) -> Subject {
     // The tree has a leaf with more behind its value.
     let mut behind = Slot::of(69);
     behind.leaf[5] = ONE;
-    let root = above(chained(&behind.leaf), 69, &behind.siblings);
+    let root = root_of_path(chained(&behind.leaf), 69, &behind.siblings);
     lie(&Choice { root, ..Choice::of(&[behind]) })
         .refused_by(report, "circuit.rs: Equation: b.no_limbs(second, 1..4);");
     // A leaf that is not in the tree, and no path of it: as the first one, and as the second one.

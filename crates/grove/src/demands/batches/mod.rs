@@ -21,7 +21,7 @@ use evergrove_verifier::argument::{Parameters, UNIQUE_100};
 use evergrove_verifier::key::Public;
 use evergrove_verifier::poseidon::{OUTPUTS, digest};
 use evergrove_verifier::tables::{Table, WORD, permutation, tuple};
-use evergrove_verifier::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_digests};
+use evergrove_verifier::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_digests, root_of_path};
 use evergrove_verifier::{HeightClass, Profile, Statement};
 
 use crate::circuit::{Family, NODE_TAG, Size};
@@ -52,13 +52,6 @@ pub(super) fn chained(leaf: &[Goldilocks; 8]) -> Digest {
     state[..8].copy_from_slice(leaf);
     state[8] = LEAF_TAG;
     Digest(digest(state))
-}
-
-/// The digest above a node with this number and these siblings.
-fn above(node: Digest, number: u64, siblings: &[Digest]) -> Digest {
-    siblings.iter().enumerate().fold(node, |top, (level, sibling)| {
-        if number >> level & 1 == 1 { node_digest(sibling, &top) } else { node_digest(&top, sibling) }
-    })
 }
 
 /// The digests of a tree, from its leaves up.

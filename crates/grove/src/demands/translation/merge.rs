@@ -65,16 +65,15 @@ pub(super) fn is_false(subject: &Subject, columns: &Columns, values: bool) -> bo
         [Some((null, empty)), stated.map(|digest| (side.root, Some(digest)))].into_iter().flatten().collect::<Vec<_>>()
     };
     let (left, right) = (options(left, own.base), options(right, own.base + (1 << below)));
-    let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (left, right)));
-    let follows = |(left, right): (&(Digest, Option<KeccakDigest>), &(Digest, Option<KeccakDigest>))| {
+    let mut pairs = left.iter().flat_map(|left| right.iter().map(move |right| (left, right)));
+    !pairs.any(|(left, right)| {
         let keccak = if values {
             left.1.zip(right.1).map(|(left, right)| keccak_tree::node_digest(&left, &right))
         } else {
             evergrove_verifier::openzeppelin::parent(left.1, right.1)
         };
         own.root == root_of([left.0, right.0]) && keccak.is_some() && own.keccak == keccak
-    };
-    !pairs.into_iter().any(follows)
+    })
 }
 
 /// The circuit that publishes the statements of the merge and of its children.

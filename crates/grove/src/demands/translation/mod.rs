@@ -51,7 +51,9 @@ impl Stated {
     }
     /// True if the tree has a node of this height at this position.
     fn is_node(&self) -> bool {
-        self.height <= SIZE.height_max.into() && self.base < 1 << SIZE.height_max && self.base % (1 << self.height) == 0
+        self.height <= SIZE.height_max.into()
+            && self.base < 1 << SIZE.height_max
+            && self.base.is_multiple_of(1 << self.height)
     }
     /// The values of the slots of a bucket.
     fn slots(&self, known: &Known) -> Option<[Option<Value>; SIZE.capacity]> {
