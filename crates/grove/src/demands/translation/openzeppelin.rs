@@ -298,7 +298,7 @@ fn each_merge(report: &mut Report) -> Subject {
 #[test]
 fn the_line_of_each_lie_about_a_bucket_alone_refuses_it() {
     let mut report = Report::new(argued::OPENZEPPELIN_BUCKET);
-    // Every line has a lie of its own: a search would take a minute, and find nothing else.
+    // Every line has a lie of its own: there is no search, which takes a minute.
     each(&mut report);
     judge("openzeppelin_bucket", &report);
 }
