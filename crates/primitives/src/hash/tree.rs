@@ -188,7 +188,7 @@ pub fn climb<T, E>(
         let mut below = nodes.into_iter().peekable();
         while let Some((position, _)) = below.peek() {
             let parent = position >> log;
-            for child in parent << log..(parent + 1) << log {
+            for child in (0..1 << log).map(|i| (parent << log) + i) {
                 group.push(match below.next_if(|(position, _)| *position == child) {
                     Some((_, node)) => node,
                     None => sibling(level, child)?,

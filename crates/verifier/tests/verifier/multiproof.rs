@@ -95,6 +95,12 @@ fn what_is_not_shown_is_refused() {
 }
 
 #[test]
+fn a_path_from_the_last_position_of_all_ends() {
+    let Ok(proof) = Multiproof::new(40, &[u64::MAX], |_, _| Ok::<_, Infallible>(Digest::ZERO));
+    assert_eq!(proof.siblings.len(), 40);
+}
+
+#[test]
 fn heights_of_files_are_checked() {
     let proof = Multiproof { height: 41, siblings: vec![] };
     for height in [0, 41] {

@@ -8,7 +8,7 @@ pub(super) const JOINS: &[(&str, &str)] = &[(
          bit. Elsewhere it is only multiplied by `below`, which is 0.",
 )];
 
-/// Lines of pieces as [`named`](crate::demands::named) writes them, with the reason.
+/// Lines of pieces as [`named`](evergrove_testkit::demands::named) writes them, with the reason.
 pub(super) const LINES: &[(&str, &str)] = &[
     // Claims.
     (
