@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use evergrove_kernels::merkle::{Keccak, On, Shape, TreeHash, build};
+use evergrove_kernels::merkle::{Keccak, On, Shape, build};
 use evergrove_primitives::hash::keccak::{Function, NODE_BYTES};
 use evergrove_primitives::lanes::{Isa, available};
 use rayon::prelude::*;
