@@ -48,7 +48,7 @@ const WITHIN: &str = "The other one of these two lines makes q a whole number be
                       2^(H - h + 1).";
 /// In class H40 the products exceed p, and this does not hold. With h = 40, q = 2^25 and the node as its own parent, the
 /// position q 2^39 is 2^32 - 1 modulo p, which is below 2^39, and only `LEFT` refuses; with q = 1 - 2^25 only `INDEX`. The
-/// left child is then at a position that is no multiple of its size, which no proof states.
+/// left child is then at a position that is not a multiple of its size, and no proof states this.
 const FRACTION: &str = "For H + h below 64: the other one of these two lines makes q a whole number between -2^H and 2^H. \
                         The parent has height h' + 1, and its number is q 2^(h - h' - 1) plus a number below \
                         2^(h - h' - 1). By the bits of the path 2^h' times this number is from 0 to below 2^(H - 1), so \

@@ -64,7 +64,7 @@ fn number(x: u128) -> Word {
     word
 }
 
-/// The value of a slot that is no zero slot. Its lowest word is the largest one.
+/// The value of a slot that is not a zero slot. Its lowest word is the largest possible word.
 fn value(i: u8) -> u128 {
     ((u128::from(i) * 5 * UNIT) << 32) + 0xffff_ffff
 }

@@ -232,7 +232,7 @@ fn each(report: &mut Report) {
             "Zeros: b.zeros(low, from(7));",
         ),
         (INT248, vec![(0, 1)], vec![], "Zeros: b.zeros(rest, from(room));"),
-        // A sign that is no bit.
+        // The sign is not a bit.
         (
             INT248,
             vec![(0, 1)],
@@ -298,7 +298,7 @@ fn each_merge(report: &mut Report) -> Subject {
 #[test]
 fn the_line_of_each_lie_about_a_bucket_alone_refuses_it() {
     let mut report = Report::new(argued::OPENZEPPELIN_BUCKET);
-    // Every line has a lie of its own: there is no search, which takes a minute.
+    // Each line has its own lie. A search would take a minute, so there is none.
     each(&mut report);
     judge("openzeppelin_bucket", &report);
 }
