@@ -26,4 +26,4 @@ pub mod tables;
 
 pub use evergrove_verifier::AppId;
 pub use map_reduce::{Leaf, MapReduce, MapReduceError};
-pub use on_tables::{OnTables, family_on_tables, output};
+pub use on_tables::{OnTables, circuits_on_tables, output};

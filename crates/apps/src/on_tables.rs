@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove_commit::{BackendError, LeafWitness};
 use evergrove_grove::application::{Application, Circuits};
-use evergrove_grove::{AppFamily, FamilyError};
+use evergrove_grove::{AppCircuitSet, CircuitSetError};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::{HeightClass, Profile, Scheme};
 
@@ -49,18 +49,18 @@ impl Application for OnTables {
 ///
 /// # Errors
 /// If it has no circuits in this scheme, or the profile belongs to another backend.
-pub fn family_on_tables(
+pub fn circuits_on_tables(
     app: &Arc<dyn MapReduce>,
     scheme: Scheme,
     profile: Profile,
     class: HeightClass,
-) -> Option<Result<AppFamily, FamilyError>> {
+) -> Option<Result<AppCircuitSet, CircuitSetError>> {
     let on_tables = OnTables::new(app.clone())?;
     // A prover is free to cut chosen leaves into buckets in any order.
     if scheme == Scheme::Selected && !app.is_commutative() {
-        return Some(Err(FamilyError::Scheme(scheme)));
+        return Some(Err(CircuitSetError::Scheme(scheme)));
     }
-    Some(AppFamily::new(Arc::new(on_tables), scheme, profile, class))
+    Some(AppCircuitSet::new(Arc::new(on_tables), scheme, profile, class))
 }
 
 /// The output of leaves in ascending order, computed by the application's code.

@@ -264,8 +264,8 @@ fn rows_of(
     let load = |scheme: Scheme| {
         timed(|| {
             if profile.fits(evergrove_grove::BACKEND_NAME) {
-                let family = application.circuits(scheme, profile, class)?;
-                return Ok((application.backend_on_tables(&family, None)?, None));
+                let circuit_set = application.circuits(scheme, profile, class)?;
+                return Ok((application.backend_on_tables(&circuit_set, None)?, None));
             }
             let app = OnPlonky2::new(&application).context("circuits of Plonky2")?;
             let size = app.size(scheme, profile, class, keys)?;

@@ -18,7 +18,7 @@ use evergrove_commit::batch::{Batch, Input};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_plonky2::ProverKind;
 use evergrove_plonky2::apps::OnPlonky2;
-use evergrove_plonky2::apps::family::{FamilySpec, Size};
+use evergrove_plonky2::apps::circuit_set::{CircuitSetSpec, Size};
 use evergrove_plonky2::setup::{Circuit, PairSpec};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
@@ -267,8 +267,8 @@ fn measure(args: &Args, profile: Profile, threads: usize) -> anyhow::Result<Row>
     let ((backend, degree_bits, bits), setup_s) = timed(|| {
         let scheme = Scheme::Selected;
         if profile.fits(evergrove_grove::BACKEND_NAME) {
-            let family = application.circuits(scheme, profile, class)?;
-            return Ok((application.backend_on_tables(&family, None)?, None, family.bits()));
+            let circuit_set = application.circuits(scheme, profile, class)?;
+            return Ok((application.backend_on_tables(&circuit_set, None)?, None, circuit_set.bits()));
         }
         let app = OnPlonky2::new(&application).context("circuits of Plonky2")?;
         let backend = app.backend(scheme, profile, class, keys, ProverKind::default(), None)?;
@@ -343,7 +343,7 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> any
     for height in (2..=10).filter(|_| args.measured_log > 1) {
         let signers = 1 << height;
         let spec = |degree_bits| {
-            FamilySpec::new(
+            CircuitSetSpec::new(
                 Arc::new(BlsKeys),
                 Scheme::Selected,
                 profile,
@@ -383,7 +383,7 @@ fn baselines(args: &Args, profile: Profile, threads: usize, update: Took) -> any
 }
 
 /// Times of a proof by one circuit.
-fn monolithic(spec: &FamilySpec, signers: usize, height: u8, repeat: usize) -> anyhow::Result<Took> {
+fn monolithic(spec: &CircuitSetSpec, signers: usize, height: u8, repeat: usize) -> anyhow::Result<Took> {
     let mut builder = CircuitBuilder::new(spec.spec().config.clone());
     let targets = spec.bucket(&mut builder);
     let rows = builder.num_gates();

@@ -231,7 +231,7 @@ fn measure(args: &Args) -> anyhow::Result<()> {
 fn permutations(profile: Profile, class: HeightClass, kind: NodeKind) -> Option<usize> {
     let size = circuit::Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
     let shape = shape(profile, class)?;
-    let (modes, blocks, variables) = (circuit::Family::of_batches(size).modes(), shape.blocks, shape.variables);
+    let (modes, blocks, variables) = (circuit::CircuitSet::of_batches(size).modes(), shape.blocks, shape.variables);
     let rows = match profile {
         Profile::Grove128 => {
             let parameters = recursion::parameters::<Cubic>(&JOHNSON_128, &modes, blocks, variables);

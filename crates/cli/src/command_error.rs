@@ -16,7 +16,7 @@ use evergrove::jobs::bullmq::QueueError;
 use evergrove::jobs::objects::ObjectsError;
 use evergrove::jobs::{CoresError, RunError};
 #[cfg(feature = "plonky2")]
-use evergrove::plonky2::apps::family::SizeError;
+use evergrove::plonky2::apps::circuit_set::SizeError;
 use evergrove::proof::PolicyError;
 use evergrove::store::input::{IndexListError, InputError, Problem, RecordError, WriteError};
 use evergrove::store::{BackupError, ErrorClass, Repair, VerifyError};

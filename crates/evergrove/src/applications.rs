@@ -7,11 +7,11 @@ use evergrove_apps::OnTables;
 use evergrove_apps::aggregate::{self, Plan};
 use evergrove_apps::catalog::{Application, CircuitsError};
 use evergrove_commit::{BackendChoice, BackendError, BackendSpec, NodeProof, RecursionBackend};
-use evergrove_grove::{AppFamily, GroveVerifier, KeyError};
+use evergrove_grove::{AppCircuitSet, GroveVerifier, KeyError};
 #[cfg(feature = "plonky2")]
 use evergrove_plonky2::apps::OnPlonky2;
 #[cfg(feature = "plonky2")]
-use evergrove_plonky2::apps::family::{AppVerifier, Size};
+use evergrove_plonky2::apps::circuit_set::{AppVerifier, Size};
 #[cfg(feature = "plonky2")]
 use evergrove_plonky2::{BACKEND_NAME, backend_spec};
 use evergrove_primitives::hash::poseidon::hash_bytes;
@@ -32,7 +32,7 @@ pub enum AppCircuits {
     #[cfg(feature = "plonky2")]
     Plonky2(Size),
     /// On the tables of the backend `grove`.
-    Tables(Box<AppFamily>),
+    Tables(Box<AppCircuitSet>),
 }
 
 impl AppCircuits {
@@ -41,16 +41,16 @@ impl AppCircuits {
         match self {
             #[cfg(feature = "plonky2")]
             Self::Plonky2(size) => size.capacity,
-            Self::Tables(family) => family.capacity(),
+            Self::Tables(circuit_set) => circuit_set.capacity(),
         }
     }
 
     /// The circuits on tables.
-    pub fn tables(self) -> Option<Box<AppFamily>> {
+    pub fn tables(self) -> Option<Box<AppCircuitSet>> {
         match self {
             #[cfg(feature = "plonky2")]
             Self::Plonky2(_) => None,
-            Self::Tables(family) => Some(family),
+            Self::Tables(circuit_set) => Some(circuit_set),
         }
     }
 }
@@ -105,7 +105,7 @@ impl Config {
     ) -> Result<(BackendSpec, AppCircuits), Error> {
         let circuits = self.app_circuits(app, scheme, profile, class)?;
         let spec = match &circuits {
-            AppCircuits::Tables(family) => family.spec(app.spec()),
+            AppCircuits::Tables(circuit_set) => circuit_set.spec(app.spec()),
             #[cfg(feature = "plonky2")]
             AppCircuits::Plonky2(size) => {
                 let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(scheme, app.spec());
@@ -139,8 +139,8 @@ impl Config {
     fn register(&self, backends: &mut Backends, spec: BackendSpec, app: Application, circuits: Option<AppCircuits>) {
         let (choice, class, config) = (spec.choice.clone(), spec.class, self.clone());
         backends.register(spec, move || {
-            if let Some(AppCircuits::Tables(family)) = &circuits {
-                return app.backend_on_tables(family, config.observer.as_ref());
+            if let Some(AppCircuits::Tables(circuit_set)) = &circuits {
+                return app.backend_on_tables(circuit_set, config.observer.as_ref());
             }
             config.app_backend(&app, choice.scheme, choice.profile, class)
         });
@@ -182,11 +182,11 @@ impl Config {
         class: HeightClass,
     ) -> Result<AppKey, Error> {
         let (spec, circuits) = self.app_spec(app, scheme, profile, class)?;
-        let family = circuits.tables().ok_or(Error::NoBackend(Backend::Grove))?;
-        let verifier = family.verifier()?;
+        let circuit_set = circuits.tables().ok_or(Error::NoBackend(Backend::Grove))?;
+        let verifier = circuit_set.verifier()?;
         let digest = trusted(app, scheme, profile, class)(verifier.key_digest());
         let (inputs, output_len) = inputs(app);
-        Ok(AppKey { bits: family.bits(), verifier, spec, digest, inputs, output_len })
+        Ok(AppKey { bits: circuit_set.bits(), verifier, spec, digest, inputs, output_len })
     }
 
     #[cfg(feature = "plonky2")]
@@ -310,7 +310,7 @@ fn unpacked<'a>(from: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
 
 impl AppKey {
     /// The [digest](Self::digest) of the key of an application's circuits, if this program pins it: it pins those of
-    /// queries by circuits of the fixed family ([`Query::pinned`](evergrove_apps::aggregate::Query::pinned)).
+    /// queries by circuits of the fixed set ([`Query::pinned`](evergrove_apps::aggregate::Query::pinned)).
     pub fn pinned_digest(app: &Application, scheme: Scheme, profile: Profile, class: HeightClass) -> Option<Digest> {
         pinned(app, scheme, profile, class).map(trusted(app, scheme, profile, class))
     }

@@ -61,7 +61,7 @@ impl Config {
                 (factor, factor)
             }
             // A search finds their size. Nearly all of the cost of a proof is proportional to the committed elements.
-            AppCircuits::Tables(family) => (4.0, family.growth()),
+            AppCircuits::Tables(circuit_set) => (4.0, circuit_set.growth()),
         };
         self.here(NodeCosts {
             setup_seconds: costs.setup_seconds * setup,

@@ -126,7 +126,7 @@ pub enum Error {
     /// An application has no circuits of Plonky2 in a scheme.
     #[cfg(feature = "plonky2")]
     #[error(transparent)]
-    Plonky2Circuits(#[from] evergrove_plonky2::apps::family::SizeError),
+    Plonky2Circuits(#[from] evergrove_plonky2::apps::circuit_set::SizeError),
     /// A key file is refused.
     #[cfg(feature = "apps")]
     #[error(transparent)]

@@ -196,7 +196,7 @@ mod queries {
             self
         }
 
-        /// Takes the key of queries by circuits of the fixed family from this file, which must have the digest that
+        /// Takes the key of queries by circuits of the fixed set from this file, which must have the digest that
         /// this program pins. Refuses proofs by other circuits. See [`Query::pinned`].
         #[must_use]
         pub fn with_pinned_key_file(mut self, path: impl Into<PathBuf>) -> Self {

@@ -58,7 +58,7 @@ pub struct Size {
 
 /// The circuits of batches, or of an application over them.
 #[derive(Clone, Copy)]
-pub struct Family<'a> {
+pub struct CircuitSet<'a> {
     /// Their size.
     pub size: Size,
     /// The application, with the number of elements of its outputs.
@@ -70,7 +70,7 @@ pub struct Family<'a> {
     pub translation: Option<&'a KeccakTree>,
 }
 
-impl Family<'_> {
+impl CircuitSet<'_> {
     /// The circuits of batches.
     pub fn of_batches(size: Size) -> Self {
         Self { size, app: None, complete: false, translation: None }
@@ -98,7 +98,7 @@ impl Family<'_> {
     /// The bucket, or the block of a complete batch.
     ///
     /// # Panics
-    /// Unless the parameters have the modes of [`Family::modes`].
+    /// Unless the parameters have the modes of [`CircuitSet::modes`].
     pub fn bucket<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
         if let Some(tree) = self.translation {
             return tree.bucket(parameters, self.size);
@@ -139,10 +139,10 @@ impl Size {
 /// # Panics
 /// Unless the parameters have a mode for [`Size::zeros`].
 pub fn bucket<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
-    Family::of_batches(size).bucket(parameters)
+    CircuitSet::of_batches(size).bucket(parameters)
 }
 
-impl Family<'_> {
+impl CircuitSet<'_> {
     /// Chosen leaves below a node: the key, the words of the statement, the slots.
     fn chosen_leaves<K: Extension>(&self, b: &mut Builder<K>) -> (Word, Vec<Word>, Vec<Slot>) {
         let size = self.size;
@@ -205,14 +205,14 @@ impl Family<'_> {
 /// # Panics
 /// Unless the parameters have a mode for [`Size::zeros`].
 pub fn merge<K: Extension>(parameters: &Parameters<K>, size: Size) -> Builder<K> {
-    Family::of_batches(size).merge(parameters)
+    CircuitSet::of_batches(size).merge(parameters)
 }
 
-impl Family<'_> {
+impl CircuitSet<'_> {
     /// The merge.
     ///
     /// # Panics
-    /// Unless the parameters have the modes of [`Family::modes`].
+    /// Unless the parameters have the modes of [`CircuitSet::modes`].
     pub fn merge<K: Extension>(&self, parameters: &Parameters<K>) -> Builder<K> {
         if let Some(tree) = self.translation {
             return translation::merge(parameters, self.size, tree);
@@ -293,7 +293,7 @@ pub(crate) struct Merge {
 
 /// The blocks of each table that both circuits of batches need.
 pub fn blocks<K: Extension>(parameters: &Parameters<K>, size: Size) -> [usize; Table::ALL.len()] {
-    Family::of_batches(size).blocks(parameters)
+    CircuitSet::of_batches(size).blocks(parameters)
 }
 
 /// Two words that the prover chooses.

@@ -20,7 +20,7 @@ use evergrove_verifier::tables::Table;
 use evergrove_verifier::{Said, Statement, information, keccak_tree};
 
 use crate::application::{Application, Output};
-use crate::circuit::{Family, Size};
+use crate::circuit::{CircuitSet, Size};
 use crate::translation::{KeccakTree, Side};
 use crate::{openzeppelin, translation, witness};
 
@@ -46,9 +46,9 @@ impl Kind {
     pub(crate) fn of_batches(size: Size) -> Self {
         Self { size, app: None, complete: false, translation: None }
     }
-    pub(crate) fn family(&self) -> Family<'_> {
+    pub(crate) fn circuit_set(&self) -> CircuitSet<'_> {
         let app = self.app.as_ref().map(|app| (app.circuits(), app.output_len()));
-        Family { size: self.size, app, complete: self.complete, translation: self.translation.as_ref() }
+        CircuitSet { size: self.size, app, complete: self.complete, translation: self.translation.as_ref() }
     }
     fn output(&self) -> Option<Output> {
         self.translation
@@ -69,11 +69,11 @@ pub(crate) struct Circuits<K> {
 impl<K: Extension> Circuits<K> {
     pub(crate) fn new(rounds: &[Round], kind: Kind, shape: Shape) -> Self {
         let Shape { blocks, variables } = shape;
-        let family = kind.family();
-        let parameters = recursion::parameters::<K>(rounds, &family.modes(), blocks, variables);
+        let circuit_set = kind.circuit_set();
+        let parameters = recursion::parameters::<K>(rounds, &circuit_set.modes(), blocks, variables);
         let (bucket, merge) = rayon::join(
-            || family.bucket(&parameters).finish_in(blocks),
-            || family.merge(&parameters).finish_in(blocks),
+            || circuit_set.bucket(&parameters).finish_in(blocks),
+            || circuit_set.merge(&parameters).finish_in(blocks),
         );
         let circuits = [bucket, merge];
         let key = Key::new(parameters, circuits.each_ref());

@@ -17,10 +17,10 @@ pub mod application;
 mod backend;
 mod block;
 pub mod circuit;
+mod circuit_set;
 #[cfg(test)]
 mod demands;
 mod engine;
-mod family;
 #[cfg(test)]
 mod gates;
 pub mod mpt;
@@ -30,5 +30,5 @@ pub mod translation;
 pub mod witness;
 
 pub use backend::{BACKEND_NAME, BACKEND_VERSION, GroveBackend, GroveVerifier, KeyError, backend_spec, shape};
+pub use circuit_set::{AppCircuitSet, CircuitSetError};
 pub use engine::Shape;
-pub use family::{AppFamily, FamilyError};

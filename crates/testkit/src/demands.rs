@@ -271,7 +271,7 @@ pub fn named(demand: &Demand) -> String {
 
 /// How it is known that a demand is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum Status {
     /// It alone refuses some lie that states something else than the data.
     Needed,
     /// That something is a bit which is also the count of a row of tuples: the row demands the same.
@@ -334,20 +334,20 @@ impl Report {
         let found = lies.into_par_iter().flat_map_iter(|(at, x)| Lie::new(subject).set(at, &[x]).alone());
         self.add(found.collect::<Vec<_>>());
     }
-    fn standing(&self, demand: &Demand) -> Standing {
+    fn status(&self, demand: &Demand) -> Status {
         let found = self.found.get(demand);
         if found == Some(&true) {
-            Standing::Needed
+            Status::Needed
         } else if !self.uncounted.contains(demand) {
-            Standing::Count
+            Status::Count
         } else if self.sets.contains(demand) {
-            Standing::Side
+            Status::Side
         } else if self.argued.iter().any(|(line, _)| *line == named(demand)) {
-            Standing::Argued
+            Status::Argued
         } else if found.is_some() {
-            Standing::Alone
+            Status::Alone
         } else {
-            Standing::Open
+            Status::Open
         }
     }
     /// Demands that each lie was refused by the line for which it was made, and that each argument is about one demand.
@@ -357,26 +357,23 @@ impl Report {
     pub fn check(&self) {
         assert!(self.failed.is_empty(), "{:#?}", self.failed);
         for (line, _) in self.argued {
-            let argued = self.all.iter().filter(|demand| self.standing(demand) == Standing::Argued);
+            let argued = self.all.iter().filter(|demand| self.status(demand) == Status::Argued);
             assert_eq!(argued.filter(|demand| named(demand) == *line).count(), 1, "one argued demand: {line}");
         }
     }
     /// How many demands stand in each way, and the line of each demand.
     pub fn text(&self) -> String {
-        let mut lines: BTreeMap<(Standing, String), usize> = BTreeMap::new();
+        let mut lines: BTreeMap<(Status, String), usize> = BTreeMap::new();
         for demand in &self.all {
             let line = format!("{}: {:?}: {}", demand.line.file(), demand.asked, source(demand));
-            *lines.entry((self.standing(demand), line)).or_default() += 1;
+            *lines.entry((self.status(demand), line)).or_default() += 1;
         }
-        let all =
-            [Standing::Needed, Standing::Count, Standing::Side, Standing::Argued, Standing::Alone, Standing::Open];
-        let count = |standing: Standing| self.all.iter().filter(|demand| self.standing(demand) == standing).count();
-        let mut text: String = all.iter().map(|&standing| format!("{standing:?}: {}\n", count(standing))).collect();
-        for ((standing, line), count) in lines {
-            text += &format!(
-                "{standing:?}: {line}{}\n",
-                if count > 1 { format!(" ({count} times)") } else { String::new() }
-            );
+        let all = [Status::Needed, Status::Count, Status::Side, Status::Argued, Status::Alone, Status::Open];
+        let count = |status: Status| self.all.iter().filter(|demand| self.status(demand) == status).count();
+        let mut text: String = all.iter().map(|&status| format!("{status:?}: {}\n", count(status))).collect();
+        for ((status, line), count) in lines {
+            text +=
+                &format!("{status:?}: {line}{}\n", if count > 1 { format!(" ({count} times)") } else { String::new() });
         }
         text
     }

@@ -405,7 +405,7 @@ fn demands_of_circuits_are_counted() {
     for (table, lists) in [&first[..], &second].into_iter().enumerate() {
         let lists: Vec<String> =
             lists.iter().map(|name| read(&root().join(format!("crates/grove/src/{name}.snap")))).collect();
-        for (standing, what) in [
+        for (status, what) in [
             ("Needed", "alone refuses a lie that states something else"),
             ("Count", "a bit by which a row of tuples counts"),
             ("Side", "one side of a set"),
@@ -414,7 +414,7 @@ fn demands_of_circuits_are_counted() {
             ("Open", "no lie is known that it alone refuses"),
         ] {
             let count = |list: &String| {
-                list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count").to_owned()
+                list.lines().find_map(|line| line.strip_prefix(&format!("{status}: "))).expect("a count").to_owned()
             };
             let counts = lists.iter().map(count).collect::<Vec<_>>().join(" | ");
             let row = page.lines().filter(|line| line.starts_with("| ") && line.contains(what)).nth(table);
@@ -430,11 +430,11 @@ fn demands_of_applications_are_counted() {
     let lists = ["queries", "keys", "tally"]
         .map(|name| read(&root().join(format!("crates/apps/tests/apps/demands/snapshots/apps__demands__{name}.snap"))));
     let rows = table(&read(&root().join("docs/security.md")), "| a demand | queries | BLS keys | tally |");
-    let standings = ["Needed", "Count", "Side", "Argued", "Alone", "Open"];
-    assert_eq!(rows.len(), standings.len(), "rows of the table of applications in docs/security.md");
-    for (row, standing) in rows.iter().zip(standings) {
+    let statuses = ["Needed", "Count", "Side", "Argued", "Alone", "Open"];
+    assert_eq!(rows.len(), statuses.len(), "rows of the table of applications in docs/security.md");
+    for (row, status) in rows.iter().zip(statuses) {
         let count = |list: &String| {
-            list.lines().find_map(|line| line.strip_prefix(&format!("{standing}: "))).expect("a count").to_owned()
+            list.lines().find_map(|line| line.strip_prefix(&format!("{status}: "))).expect("a count").to_owned()
         };
         assert_eq!(row[1..], lists.each_ref().map(count), "docs/security.md: {}", row[0]);
     }

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use evergrove_commit::schema::Schema;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{BackendError, RecursionBackend};
-use evergrove_grove::{AppFamily, FamilyError};
+use evergrove_grove::{AppCircuitSet, CircuitSetError};
 use evergrove_verifier::{AppId, AppSpec, HeightClass, Profile, Scheme};
 
 use crate::digest_translation::DigestTranslation;
-use crate::{MapReduce, family_on_tables};
+use crate::{MapReduce, circuits_on_tables};
 
 /// The name of digest translation, which is not a Map/Reduce application.
 const TRANSLATION: &str = DigestTranslation::NAME;
@@ -224,7 +224,7 @@ pub enum CircuitsError {
     },
     /// It has no circuits on tables in this scheme.
     #[error(transparent)]
-    Tables(#[from] FamilyError),
+    Tables(#[from] CircuitSetError),
 }
 
 /// An application, grouped by its form of circuits.
@@ -307,14 +307,19 @@ impl Application {
     ///
     /// # Errors
     /// If it has no such circuits in this scheme and profile.
-    pub fn circuits(&self, scheme: Scheme, profile: Profile, class: HeightClass) -> Result<AppFamily, CircuitsError> {
+    pub fn circuits(
+        &self,
+        scheme: Scheme,
+        profile: Profile,
+        class: HeightClass,
+    ) -> Result<AppCircuitSet, CircuitsError> {
         self.check_profile(profile, self.profiles())?;
-        let family = match self {
-            Self::MapReduce(app) => family_on_tables(app, scheme, profile, class).transpose()?,
-            Self::Translation(app) if scheme == Scheme::Tree => Some(app.family_on_tables(profile, class)?),
-            Self::Translation(_) => return Err(FamilyError::Scheme(scheme).into()),
+        let circuit_set = match self {
+            Self::MapReduce(app) => circuits_on_tables(app, scheme, profile, class).transpose()?,
+            Self::Translation(app) if scheme == Scheme::Tree => Some(app.circuits_on_tables(profile, class)?),
+            Self::Translation(_) => return Err(CircuitSetError::Scheme(scheme).into()),
         };
-        family.ok_or_else(|| CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() })
+        circuit_set.ok_or_else(|| CircuitsError::Profile { app: self.spec().name, profile, known: self.profiles() })
     }
 
     /// The backend that proves with these circuits on tables. Reports proofs to `observer`.
@@ -323,10 +328,10 @@ impl Application {
     /// If the circuits cannot be built.
     pub fn backend_on_tables(
         &self,
-        family: &AppFamily,
+        circuit_set: &AppCircuitSet,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
-        let backend = family.backend(self.spec())?;
+        let backend = circuit_set.backend(self.spec())?;
         Ok(match observer {
             Some(observer) => Arc::new(backend.with_observer(observer)),
             None => Arc::new(backend),

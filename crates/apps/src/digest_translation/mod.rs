@@ -9,7 +9,7 @@
 //! those of every batch. A bucket of 2^k slots hashes both trees. A merge verifies the proofs of its nonempty children,
 //! and computes the one node above them in both trees. K is the output.
 //!
-//! **On tables** ([`family_on_tables`](DigestTranslation::family_on_tables)) Keccak is rows of a table in both
+//! **On tables** ([`circuits_on_tables`](DigestTranslation::circuits_on_tables)) Keccak is rows of a table in both
 //! circuits: `evergrove_grove::translation`, and `evergrove_grove::openzeppelin`, for which Plonky2 has no circuits.
 //!
 //! **By Plonky2**: `evergrove_plonky2::apps::digest_translation`.
@@ -21,7 +21,7 @@ use core::str::FromStr;
 
 use evergrove_grove::openzeppelin::MAX_COLUMNS;
 use evergrove_grove::translation::KeccakTree;
-use evergrove_grove::{AppFamily, FamilyError};
+use evergrove_grove::{AppCircuitSet, CircuitSetError};
 use evergrove_verifier::abi::{AbiType, UnknownAbiType};
 use evergrove_verifier::{AppSpec, HeightClass, Profile};
 
@@ -98,7 +98,7 @@ pub enum FormatError {
     Type(#[from] UnknownAbiType),
     /// The number of types is out of range.
     #[error(transparent)]
-    Columns(#[from] FamilyError),
+    Columns(#[from] CircuitSetError),
 }
 
 impl FromStr for Format {
@@ -117,7 +117,7 @@ impl FromStr for Format {
         };
         let columns = types.split(',').count();
         if columns > MAX_COLUMNS {
-            return Err(FamilyError::Columns(columns).into());
+            return Err(CircuitSetError::Columns(columns).into());
         }
         Ok(make(types.split(',').map(str::parse).collect::<Result<_, _>>()?))
     }
@@ -176,8 +176,8 @@ impl DigestTranslation {
     /// # Errors
     /// If the profile belongs to another backend, or rows have so many columns that no circuit can hold a bucket of
     /// them.
-    pub fn family_on_tables(&self, profile: Profile, class: HeightClass) -> Result<AppFamily, FamilyError> {
-        AppFamily::translation(profile, class, self.bucket_height, self.format.tree())
+    pub fn circuits_on_tables(&self, profile: Profile, class: HeightClass) -> Result<AppCircuitSet, CircuitSetError> {
+        AppCircuitSet::translation(profile, class, self.bucket_height, self.format.tree())
     }
 
     /// Name and parameters: the height of buckets in one byte, then the format as text.

@@ -4,27 +4,31 @@ use std::sync::Arc;
 
 use evergrove_apps::aggregate::Aggregate;
 use evergrove_apps::samples::{Sequence, Tally};
-use evergrove_apps::{MapReduce, family_on_tables};
+use evergrove_apps::{MapReduce, circuits_on_tables};
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeProof, RecursionBackend, Vector};
-use evergrove_grove::{AppFamily, GroveBackend};
+use evergrove_grove::{AppCircuitSet, GroveBackend};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::{AppSpec, Commitment, HeightClass, Profile, Scheme, Statement};
 
 use crate::aggregate::table::Table;
 use crate::world::{Proofs, output, prove, prove_opened, refuses_other_statements, value, vector};
 
-pub(crate) fn family(app: impl MapReduce + 'static, scheme: Scheme, profile: Profile) -> (AppFamily, GroveBackend) {
+pub(crate) fn circuit_set(
+    app: impl MapReduce + 'static,
+    scheme: Scheme,
+    profile: Profile,
+) -> (AppCircuitSet, GroveBackend) {
     let spec = AppSpec { name: app.name().into(), parameters: app.parameters() };
     let app: Arc<dyn MapReduce> = Arc::new(app);
-    let family = family_on_tables(&app, scheme, profile, HeightClass::H27).unwrap().unwrap();
-    let backend = family.backend(spec).unwrap();
-    (family, backend)
+    let circuit_set = circuits_on_tables(&app, scheme, profile, HeightClass::H27).unwrap().unwrap();
+    let backend = circuit_set.backend(spec).unwrap();
+    (circuit_set, backend)
 }
 
 #[test]
 fn selected_leaves_and_their_updates() {
-    let (family, backend) = family(Tally::new(20), Scheme::Selected, Profile::Grove100);
+    let (circuit_set, backend) = circuit_set(Tally::new(20), Scheme::Selected, Profile::Grove100);
     let m = backend.spec().capacity as u64;
     let members: Vec<u64> = (0..m + 20).map(|i| 3 * i * i).collect();
     let mut vector = vector(23, members.iter().copied().chain([1, 2]));
@@ -36,7 +40,7 @@ fn selected_leaves_and_their_updates() {
     assert_eq!(proof.statement, Statement::whole(&vector.commitment().unwrap(), batch.statement().canonical));
     assert_eq!(proof.output, output(&Tally::new(20), &members, &vector));
     refuses_other_statements(&backend, &proof);
-    let verifier = family.verifier().unwrap();
+    let verifier = circuit_set.verifier().unwrap();
     assert_eq!(verifier.key_digest(), backend.key_digest());
     proofs.values().for_each(|p| verifier.verify(p).unwrap());
 
@@ -61,7 +65,7 @@ fn selected_leaves_and_their_updates() {
 
 #[test]
 fn complete_tables_in_order_and_their_updates() {
-    let (_, backend) = family(Sequence, Scheme::Complete, Profile::Grove100);
+    let (_, backend) = circuit_set(Sequence, Scheme::Complete, Profile::Grove100);
     let slots = backend.spec().capacity as u64;
     // Two neighbouring blocks and a block far away; everything else is empty.
     let filled: Vec<u64> = (0..slots + 5).chain([7 * slots, 7 * slots + 3]).collect();
@@ -87,7 +91,7 @@ fn complete_tables_in_order_and_their_updates() {
 
 #[test]
 fn a_table_lower_than_a_block_counts_as_grown() {
-    let (_, backend) = family(Sequence, Scheme::Complete, Profile::Grove128);
+    let (_, backend) = circuit_set(Sequence, Scheme::Complete, Profile::Grove128);
     let vector = vector(3, [1, 4, 6]);
     let batch = Batch::build_as(&vector, &[], backend.spec().structure()).unwrap();
     let (proof, made) = prove(&backend, &vector, &batch, &mut Proofs::new());
@@ -151,7 +155,7 @@ fn queries_are_answered_by_shape() {
     };
     let aggregate = |sql: &str| Aggregate::new(table.query(sql).plan().clone());
     let proven = |sql: &str, scheme: Scheme, members: &[u64], proofs: &mut Proofs| {
-        let (_, backend) = family(aggregate(sql), scheme, Profile::Grove100);
+        let (_, backend) = circuit_set(aggregate(sql), scheme, Profile::Grove100);
         let proof = answered(&backend, &table, &vector, members, proofs);
         (backend, proof)
     };
@@ -205,19 +209,19 @@ fn sizes_and_bits_are_as_recorded() {
     for (name, app) in apps {
         for scheme in [Scheme::Selected, Scheme::Complete] {
             for profile in Profile::GROVE {
-                let family = family_on_tables(&app, scheme, profile, HeightClass::H27).unwrap().unwrap();
-                let bits = family.bits();
+                let circuit_set = circuits_on_tables(&app, scheme, profile, HeightClass::H27).unwrap().unwrap();
+                let bits = circuit_set.bits();
                 let least = if profile == Profile::Grove100 { bits.unique_decoding } else { bits.johnson };
                 assert!(
                     least >= if profile == Profile::Grove100 { 100.0 } else { 127.9 },
                     "{name} {scheme} {profile}: {bits:?}"
                 );
-                let key = family.verifier().unwrap().key_digest();
+                let key = circuit_set.verifier().unwrap().key_digest();
                 lines.push(format!(
                     "{name}, {scheme}, {profile}: {} in {:?}, 2^{}; {:.1} / {:.1} / {:.1} bits; key {key}",
-                    family.capacity(),
-                    family.shape().blocks,
-                    family.shape().variables,
+                    circuit_set.capacity(),
+                    circuit_set.shape().blocks,
+                    circuit_set.shape().variables,
                     bits.unique_decoding,
                     bits.johnson,
                     bits.conjectured,
@@ -231,7 +235,7 @@ fn sizes_and_bits_are_as_recorded() {
 #[test]
 fn what_has_no_circuits_on_tables_says_so() {
     let sequence: Arc<dyn MapReduce> = Arc::new(Sequence);
-    let refused = |scheme, profile| family_on_tables(&sequence, scheme, profile, HeightClass::H27).unwrap().err();
+    let refused = |scheme, profile| circuits_on_tables(&sequence, scheme, profile, HeightClass::H27).unwrap().err();
     assert!(refused(Scheme::Selected, Profile::Grove100).is_some(), "an order");
     assert!(refused(Scheme::Tree, Profile::Grove100).is_some());
     assert!(refused(Scheme::Complete, Profile::Proven).is_some());
@@ -240,6 +244,6 @@ fn what_has_no_circuits_on_tables_says_so() {
     let table = table(3);
     let query = table.query(&format!("SELECT COUNT(*) FROM t WHERE kind IN ({})", kinds.join(", ")));
     let long: Arc<dyn MapReduce> = Arc::new(Aggregate::new(query.plan().clone()));
-    let found = family_on_tables(&long, Scheme::Complete, Profile::Grove100, HeightClass::H27).unwrap();
-    assert!(found.is_ok_and(|family| family.capacity() < 1 << 7));
+    let found = circuits_on_tables(&long, Scheme::Complete, Profile::Grove100, HeightClass::H27).unwrap();
+    assert!(found.is_ok_and(|circuit_set| circuit_set.capacity() < 1 << 7));
 }

@@ -108,13 +108,13 @@ fn a_join_by_a_circuit_of_none_of_the_kinds_is_refused() {
 }
 
 /// A join of two paths does not look at the keys of the joins, and so can be made for any.
-fn of_another_family() -> PathProof {
+fn of_other_keys() -> PathProof {
     let targets = &TREE.joins[JoinKind::Paths as usize].targets;
     let members: Vec<F> = (100..112).map(F::from_canonical_u64).collect();
     let mut wires = PartialWitness::new();
     let forced = targets.members.iter().flat_map(|m| m.elements).zip(members.iter().copied());
-    let family = targets.family.elements.into_iter().zip(Poseidon::hash_no_pad(&members).elements);
-    for (target, value) in forced.chain(family) {
+    let keys_digest = targets.keys_digest.elements.into_iter().zip(Poseidon::hash_no_pad(&members).elements);
+    for (target, value) in forced.chain(keys_digest) {
         wires.set_target(target, value).unwrap();
     }
     for (target, value) in TREE.wires(JoinKind::Paths, [&PATHS[2], &PATHS[3]], false).unwrap().target_values {
@@ -128,7 +128,7 @@ fn of_another_family() -> PathProof {
 
 #[test]
 fn a_join_made_for_other_joins_is_refused() {
-    let foreign = of_another_family();
+    let foreign = of_other_keys();
     assert_refused_at_a_child(&complete(JoinKind::Mixed, [&PATHS[0], &foreign], false, &[]));
     TREE.compact(&foreign).unwrap_err();
     TREE.compact(&JOIN).unwrap();

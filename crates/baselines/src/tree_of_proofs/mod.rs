@@ -186,7 +186,7 @@ struct JoinTargets {
     swapped: BoolTarget,
     /// The keys of the joins.
     members: [HashOutTarget; 3],
-    family: HashOutTarget,
+    keys_digest: HashOutTarget,
 }
 
 impl JoinTargets {
@@ -197,10 +197,10 @@ impl JoinTargets {
         path: (&CommonData, HashOut<F>),
         common: &CommonData,
     ) -> Self {
-        let family = b.add_virtual_hash();
+        let keys_digest = b.add_virtual_hash();
         let members = [(); 3].map(|()| b.add_virtual_hash());
         let hashed = b.hash_n_to_hash_no_pad::<Poseidon>(members.iter().flat_map(|m| m.elements).collect());
-        b.connect_hashes(hashed, family);
+        b.connect_hashes(hashed, keys_digest);
         let children = kind.children().map(|is_join| {
             let common = if is_join { common } else { path.0 };
             let proof = b.add_virtual_proof_with_pis(common);
@@ -219,7 +219,7 @@ impl JoinTargets {
             let (root, canonical, first) = (digest(0), digest(4), pi[8]);
             let last = if is_join { pi[9] } else { first };
             if is_join {
-                b.connect_hashes(HashOutTarget { elements: digest(10) }, family);
+                b.connect_hashes(HashOutTarget { elements: digest(10) }, keys_digest);
             }
             ChildTargets { proof, key, kind, root, canonical, first, last }
         });
@@ -237,8 +237,8 @@ impl JoinTargets {
         b.register_public_inputs(&one.root);
         b.register_public_inputs(&canonical);
         b.register_public_inputs(&[first, last]);
-        b.register_public_inputs(&family.elements);
-        Self { children, swapped, members, family }
+        b.register_public_inputs(&keys_digest.elements);
+        Self { children, swapped, members, keys_digest }
     }
 }
 
@@ -246,7 +246,7 @@ impl JoinTargets {
 pub struct TreeOfProofs {
     path: Circuit<PathTargets>,
     joins: [Circuit<JoinTargets>; 3],
-    family: HashOut<F>,
+    keys_digest: HashOut<F>,
     compaction: Compaction,
     height: u8,
 }
@@ -268,10 +268,10 @@ impl TreeOfProofs {
         let path = Circuit::new(targets, builder.build(), rows);
         let joins = build_joins(&config, params.degree_bits.into(), height, &path)?;
         let keys = joins.each_ref().map(|j| j.data.verifier_only.clone());
-        let family = family(&keys);
-        let fixed: Vec<_> = (10..14).zip(family.elements).collect();
+        let keys_digest = keys_digest(&keys);
+        let fixed: Vec<_> = (10..14).zip(keys_digest.elements).collect();
         let compaction = Compaction::build(profile, height, &joins[0].data.common, keys.to_vec(), &fixed)?;
-        Ok(Self { path, joins, family, compaction, height })
+        Ok(Self { path, joins, keys_digest, compaction, height })
     }
 
     /// Proves that a leaf lies in the vector of this root.
@@ -326,7 +326,7 @@ impl TreeOfProofs {
         for (target, join) in targets.members.iter().zip(&self.joins) {
             pw.set_hash_target(*target, join.data.verifier_only.circuit_digest)?;
         }
-        pw.set_hash_target(targets.family, self.family)?;
+        pw.set_hash_target(targets.keys_digest, self.keys_digest)?;
         Ok(pw)
     }
 
@@ -397,7 +397,7 @@ impl TreeOfProofs {
 }
 
 /// The digest by which the joins know each other.
-fn family(keys: &[VerifierKey; 3]) -> HashOut<F> {
+fn keys_digest(keys: &[VerifierKey; 3]) -> HashOut<F> {
     let elements: Vec<F> = keys.iter().flat_map(|k| k.circuit_digest.elements).collect();
     Poseidon::hash_no_pad(&elements)
 }

@@ -123,8 +123,12 @@ struct Circuits {
 impl Circuits {
     fn load(args: &Args, app: DigestTranslation, profile: Profile, class: HeightClass) -> anyhow::Result<Self> {
         if profile.fits(GROVE_BACKEND.0) {
-            let family = app.family_on_tables(profile, class)?;
-            return Ok(Self { backend: Arc::new(family.backend(app.spec())?), bits: family.bits(), rows: None });
+            let circuit_set = app.circuits_on_tables(profile, class)?;
+            return Ok(Self {
+                backend: Arc::new(circuit_set.backend(app.spec())?),
+                bits: circuit_set.bits(),
+                rows: None,
+            });
         }
         let backend = TranslationBackend::load(app, profile, class, args.keys.as_deref())?;
         let (bits, circuits) = (backend.bits(), backend.circuits());

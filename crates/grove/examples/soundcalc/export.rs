@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use evergrove_grove::circuit::{Family, Size};
+use evergrove_grove::circuit::{CircuitSet, Size};
 use evergrove_grove::shape;
 use evergrove_multilinear::recursion;
 use evergrove_primitives::field::extension::Extension;
@@ -42,7 +42,7 @@ pub(crate) fn listed() -> Parameters<Cubic> {
 fn parameters<K: Extension>(rounds: &[Round], profile: Profile) -> Parameters<K> {
     let size = Size { height_max: CLASS.height_max(), capacity: profile.bucket_capacity(CLASS) };
     let shape = shape(profile, CLASS).expect("a profile of grove");
-    recursion::parameters(rounds, &Family::of_batches(size).modes(), shape.blocks, shape.variables)
+    recursion::parameters(rounds, &CircuitSet::of_batches(size).modes(), shape.blocks, shape.variables)
 }
 
 fn head(name: &str, family: &str, degree: usize) -> String {

@@ -3,7 +3,7 @@
 //! An attack tests one constraint only if everything else holds, so tests also bound the number of faults from above.
 
 use evergrove_commit::NodeProof;
-use evergrove_grove::circuit::{Family, Size};
+use evergrove_grove::circuit::{CircuitSet, Size};
 use evergrove_grove::shape;
 use evergrove_multilinear::circuit::{Circuit, Fault, Witness};
 use evergrove_multilinear::recursion;
@@ -14,13 +14,13 @@ use rayon::prelude::*;
 
 /// The parameters of `grove-100`, with the modes of circuits of this size.
 pub(crate) fn parameters(size: Size) -> Parameters<Quadratic> {
-    parameters_of(&Family::of_batches(size))
+    parameters_of(&CircuitSet::of_batches(size))
 }
 
 /// The parameters of `grove-100`, with the modes of these circuits.
-pub(crate) fn parameters_of(family: &Family<'_>) -> Parameters<Quadratic> {
+pub(crate) fn parameters_of(circuit_set: &CircuitSet<'_>) -> Parameters<Quadratic> {
     let shape = shape(Profile::Grove100, HeightClass::H27).expect("a profile of the backend");
-    recursion::parameters(&UNIQUE_100, &family.modes(), shape.blocks, shape.variables)
+    recursion::parameters(&UNIQUE_100, &circuit_set.modes(), shape.blocks, shape.variables)
 }
 
 /// The columns for free data that is cut or padded to the length that the circuit needs.

@@ -1,7 +1,7 @@
 //! The laws of a backend, and the pinned sizes and keys.
 
 use evergrove_commit::RecursionBackend;
-use evergrove_grove::circuit::{self, Family, Size, blocks};
+use evergrove_grove::circuit::{self, CircuitSet, Size, blocks};
 use evergrove_grove::{GroveBackend, GroveVerifier, Shape, shape};
 use evergrove_multilinear::recursion::fixed_point;
 use evergrove_primitives::field::extension::Extension;
@@ -44,7 +44,7 @@ fn provers_and_verifiers_have_one_key() {
 fn found<K: Extension>(rounds: &[Round], profile: Profile, class: HeightClass) -> Parameters<K> {
     let size = Size { height_max: class.height_max(), capacity: profile.bucket_capacity(class) };
     let parameters =
-        fixed_point::<K>(rounds, &Family::of_batches(size).modes(), |parameters| blocks(parameters, size)).unwrap();
+        fixed_point::<K>(rounds, &CircuitSet::of_batches(size).modes(), |parameters| blocks(parameters, size)).unwrap();
     let found = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
     assert_eq!(shape(profile, class), Some(found), "{profile} {class:?}");
     // No larger bucket fits.

@@ -8,10 +8,10 @@ use evergrove_commit::{
     BackendError, BackendSpec, BucketWitness, LeafWitness, MemoryStore, NodeProof, RecursionBackend, Vector,
     Witness as Step,
 };
-use evergrove_grove::circuit::{Family, Size};
+use evergrove_grove::circuit::{CircuitSet, Size};
 use evergrove_grove::openzeppelin::{self, Row, bucket_data};
 use evergrove_grove::translation::{KeccakTree, merge_data};
-use evergrove_grove::{AppFamily, GroveBackend};
+use evergrove_grove::{AppCircuitSet, GroveBackend};
 use evergrove_multilinear::circuit::{Circuit, Witness};
 use evergrove_multilinear::recursion::claim_data;
 use evergrove_primitives::Digest;
@@ -84,8 +84,8 @@ struct Bucket {
 impl Bucket {
     fn new(tree: &KeccakTree, size: Size) -> Self {
         let KeccakTree::OpenZeppelin(types) = tree else { unreachable!("a tree of rows") };
-        let family = Family { translation: Some(tree), ..Family::of_batches(size) };
-        let circuit = family.bucket(&parameters_of(&family)).finish();
+        let circuit_set = CircuitSet { translation: Some(tree), ..CircuitSet::of_batches(size) };
+        let circuit = circuit_set.bucket(&parameters_of(&circuit_set)).finish();
         Self { circuit, size, columns: types.len() }
     }
     fn data(&self, slots: &[Option<Row>]) -> Vec<Goldilocks> {
@@ -492,8 +492,8 @@ fn rows_have_any_number_of_columns() {
 }
 
 static WORLD: LazyLock<World> = LazyLock::new(|| {
-    let family = Family { translation: Some(&TREE), ..Family::of_batches(SIZE) };
-    World::new(parameters_of(&family), &family)
+    let circuit_set = CircuitSet { translation: Some(&TREE), ..CircuitSet::of_batches(SIZE) };
+    World::new(parameters_of(&circuit_set), &circuit_set)
 });
 
 /// The columns of a merge that makes this statement about proofs of `said`.
@@ -588,8 +588,9 @@ fn children_are_the_two_halves() {
 #[test]
 fn the_circuits_have_these_rows() {
     let tree = KeccakTree::OpenZeppelin(types(&["address", "uint256"]));
-    let family = Family { translation: Some(&tree), ..Family::of_batches(Size { height_max: 27, capacity: 128 }) };
-    let all = [counts::<Quadratic>(&UNIQUE_100, &family), counts::<Cubic>(&JOHNSON_128, &family)];
+    let circuit_set =
+        CircuitSet { translation: Some(&tree), ..CircuitSet::of_batches(Size { height_max: 27, capacity: 128 }) };
+    let all = [counts::<Quadratic>(&UNIQUE_100, &circuit_set), counts::<Cubic>(&JOHNSON_128, &circuit_set)];
     let text = format!("{all:?}").replace("]], [[", "]],\n[[");
     assert_eq!(text, include_str!("openzeppelin.txt").trim_end());
 }
@@ -632,10 +633,10 @@ fn a_small_tree_is_proven_and_updated() {
     };
     let tree = KeccakTree::OpenZeppelin(kinds.clone());
     let app = AppSpec { name: "digest-translation".into(), parameters: b"\x01openzeppelin(address,uint256)".to_vec() };
-    let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 1, tree).unwrap();
+    let circuit_set = AppCircuitSet::translation(Profile::Grove100, HeightClass::H27, 1, tree).unwrap();
     let backend =
-        Opened { backend: family.backend(app).unwrap(), rows: (0..10).map(|x| Row::new(&words(x))).collect() };
-    let verifier = family.verifier().unwrap();
+        Opened { backend: circuit_set.backend(app).unwrap(), rows: (0..10).map(|x| Row::new(&words(x))).collect() };
+    let verifier = circuit_set.verifier().unwrap();
     assert_eq!(backend.key_digest(), verifier.key_digest());
     let value = |x: u64| Row::new(&words(x)).value;
     let mut vector = Vector::new(3, MemoryStore::new()).unwrap();

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use evergrove_commit::vc;
 use evergrove_commit::{BucketWitness, LeafWitness, MemoryStore, NodeProof, RecursionBackend, Vector};
-use evergrove_grove::AppFamily;
-use evergrove_grove::circuit::{Family, Size};
+use evergrove_grove::AppCircuitSet;
+use evergrove_grove::circuit::{CircuitSet, Size};
 use evergrove_grove::translation::{self, KeccakTree, bucket_data, merge_data};
 use evergrove_multilinear::circuit::{Circuit, Witness};
 use evergrove_multilinear::recursion::{claim_data, fixed_point};
@@ -32,8 +32,8 @@ const BASE: u64 = 20;
 const MESSAGES: usize = 8 + 6;
 const MESSAGE: usize = 12;
 
-fn family() -> Family<'static> {
-    Family { translation: Some(&KeccakTree::Values), ..Family::of_batches(SIZE) }
+fn circuit_set() -> CircuitSet<'static> {
+    CircuitSet { translation: Some(&KeccakTree::Values), ..CircuitSet::of_batches(SIZE) }
 }
 
 /// The largest words, an empty slot, small words.
@@ -71,7 +71,7 @@ struct Bucket {
 }
 
 static BUCKET: LazyLock<Bucket> = LazyLock::new(|| {
-    let circuit = family().bucket(&parameters(SIZE)).finish();
+    let circuit = circuit_set().bucket(&parameters(SIZE)).finish();
     let slots = slots();
     let statement = Statement { root: poseidon_root(&slots), canonical: Digest::ZERO, height: 2, base: BASE };
     let mut free = bucket_data(SIZE, [ONE; 4], &statement, &slots);
@@ -189,7 +189,7 @@ fn slots_are_in_both_trees_or_in_none() {
     refused("another C", circuit, &with(&[(0, ONE)]), 8);
 }
 
-static WORLD: LazyLock<World> = LazyLock::new(|| World::new(parameters(SIZE), &family()));
+static WORLD: LazyLock<World> = LazyLock::new(|| World::new(parameters(SIZE), &circuit_set()));
 
 /// The columns of a merge that makes this statement about proofs of `said`.
 fn merged(statement: Statement, said: [&Said; 2], empty: [bool; 2], changes: &[(usize, Goldilocks)]) -> Witness {
@@ -283,10 +283,11 @@ fn children_are_the_two_halves() {
 
 /// Rows of bucket and merge per table; committed and fixed elements; log2 of the places on the bus and of the stack;
 /// columns of the first oracle.
-pub(crate) fn counts<K: Extension>(rounds: &[Round], family: &Family<'_>) -> [Vec<usize>; 3] {
-    let parameters = fixed_point::<K>(rounds, &family.modes(), |parameters| family.blocks(parameters)).unwrap();
-    let [bucket, merge] =
-        [family.bucket(&parameters), family.merge(&parameters)].map(|b| Table::ALL.map(|table| b.rows(table)).to_vec());
+pub(crate) fn counts<K: Extension>(rounds: &[Round], circuit_set: &CircuitSet<'_>) -> [Vec<usize>; 3] {
+    let parameters =
+        fixed_point::<K>(rounds, &circuit_set.modes(), |parameters| circuit_set.blocks(parameters)).unwrap();
+    let [bucket, merge] = [circuit_set.bucket(&parameters), circuit_set.merge(&parameters)]
+        .map(|b| Table::ALL.map(|table| b.rows(table)).to_vec());
     let (layout, schedule) = (parameters.layout(), parameters.schedule());
     let elements = [layout.committed().elements(), layout.fixed().elements()];
     [bucket, merge, [&elements[..], &[layout.bus_variables(), schedule.variables, schedule.width]].concat()]
@@ -296,8 +297,8 @@ pub(crate) fn counts<K: Extension>(rounds: &[Round], family: &Family<'_>) -> [Ve
 #[test]
 fn the_circuits_have_these_rows() {
     let size = Size { height_max: 27, capacity: 128 };
-    let family = Family { translation: Some(&KeccakTree::Values), ..Family::of_batches(size) };
-    let all = [counts::<Quadratic>(&UNIQUE_100, &family), counts::<Cubic>(&JOHNSON_128, &family)];
+    let circuit_set = CircuitSet { translation: Some(&KeccakTree::Values), ..CircuitSet::of_batches(size) };
+    let all = [counts::<Quadratic>(&UNIQUE_100, &circuit_set), counts::<Cubic>(&JOHNSON_128, &circuit_set)];
     let text = format!("{all:?}").replace("]], [[", "]],\n[[");
     assert_eq!(text, include_str!("translation.txt").trim_end());
 }
@@ -305,8 +306,8 @@ fn the_circuits_have_these_rows() {
 /// Proofs of earlier versions verify, because the key of [`KeccakTree::Values`] has not changed.
 #[test]
 fn the_key_is_that_of_earlier_versions() {
-    let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 7, KeccakTree::Values).unwrap();
-    let digest = family.verifier().unwrap().key_digest().to_string();
+    let circuit_set = AppCircuitSet::translation(Profile::Grove100, HeightClass::H27, 7, KeccakTree::Values).unwrap();
+    let digest = circuit_set.verifier().unwrap().key_digest().to_string();
     assert_eq!(digest, "1e07f530cc458769b06b0624abcc65cb4368294c1a8c068e912c705e9676eaa8");
 }
 
@@ -314,9 +315,9 @@ fn the_key_is_that_of_earlier_versions() {
 #[test]
 fn a_small_tree_is_proven_and_updated() {
     let app = AppSpec { name: "digest-translation".into(), parameters: b"\x01keccak-256".to_vec() };
-    let family = AppFamily::translation(Profile::Grove100, HeightClass::H27, 1, KeccakTree::Values).unwrap();
-    let backend = family.backend(app).unwrap();
-    let verifier = family.verifier().unwrap();
+    let circuit_set = AppCircuitSet::translation(Profile::Grove100, HeightClass::H27, 1, KeccakTree::Values).unwrap();
+    let backend = circuit_set.backend(app).unwrap();
+    let verifier = circuit_set.verifier().unwrap();
     assert_eq!(backend.key_digest(), verifier.key_digest());
     let value = |x: u64| -> Value { core::array::from_fn(|k| Goldilocks::new(x + k as u64)) };
     let mut vector = Vector::new(2, MemoryStore::new()).unwrap();

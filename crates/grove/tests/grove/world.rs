@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use evergrove_grove::circuit::Family;
+use evergrove_grove::circuit::CircuitSet;
 use evergrove_grove::translation::Side;
 use evergrove_multilinear::circuit::{Builder, Circuit};
 use evergrove_multilinear::key::Key;
@@ -26,13 +26,13 @@ pub(crate) struct World {
 pub(crate) type Said = (Statement, [Goldilocks; 8]);
 
 impl World {
-    pub(crate) fn new(parameters: Parameters<Quadratic>, family: &Family<'_>) -> Self {
+    pub(crate) fn new(parameters: Parameters<Quadratic>, circuit_set: &CircuitSet<'_>) -> Self {
         let mut b = Builder::new(parameters.tables().clone());
         let tag = b.tag(Goldilocks::new(5));
         let words: Vec<_> = (0..4).flat_map(|_| b.hash_free(tag).1).collect();
         Children::new(&mut b, &parameters, words[0]).publish(words[2..].to_vec());
         let says = b.finish_in(parameters.layout().blocks());
-        let merge = family.merge(&parameters).finish();
+        let merge = circuit_set.merge(&parameters).finish();
         let key = Key::new(parameters, [&says; 2]);
         Self { says, key, merge, made: Mutex::default() }
     }

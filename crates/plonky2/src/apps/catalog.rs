@@ -10,8 +10,8 @@ use evergrove_commit::{BackendError, RecursionBackend};
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::{AppId, HeightClass, Profile, Scheme};
 
+use super::circuit_set::{AppBackend, AppKeys, CircuitSetId, Size, SizeError};
 use super::digest_translation::{Shape, TranslationBackend, soundness};
-use super::family::{AppBackend, AppKeys, FamilyId, Size, SizeError};
 use super::{Plonky2Circuits, circuits};
 use crate::ProverKind;
 
@@ -42,8 +42,8 @@ impl OnPlonky2 {
         }
     }
 
-    fn family(&self, scheme: Scheme, profile: Profile, class: HeightClass) -> FamilyId {
-        FamilyId { app: self.id(), scheme, profile, class }
+    fn circuit_set(&self, scheme: Scheme, profile: Profile, class: HeightClass) -> CircuitSetId {
+        CircuitSetId { app: self.id(), scheme, profile, class }
     }
 
     /// The size of its circuits: from the keys in `dir` if they are there, otherwise by the search of [`Size::of`]
@@ -60,7 +60,7 @@ impl OnPlonky2 {
     ) -> Result<Size, SizeError> {
         match self {
             Self::MapReduce(app) => {
-                let kept = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class)));
+                let kept = dir.and_then(|d| AppKeys::kept(d, &self.circuit_set(scheme, profile, class)));
                 kept.map_or_else(|| Size::of(app, scheme, profile, class).map(|found| found.0), |keys| Ok(keys.size))
             }
             Self::Translation(app) if scheme == Scheme::Tree => {
@@ -114,7 +114,7 @@ impl OnPlonky2 {
         class: HeightClass,
         dir: Option<&Path>,
     ) -> Result<AppKeys, BackendError> {
-        if let Some(keys) = dir.and_then(|d| AppKeys::kept(d, &self.family(scheme, profile, class))) {
+        if let Some(keys) = dir.and_then(|d| AppKeys::kept(d, &self.circuit_set(scheme, profile, class))) {
             return Ok(keys);
         }
         match self {

@@ -5,7 +5,7 @@ use crate::apps::nonnative::{ComplementGenerator, QuotientGenerator};
 use crate::gates::GeneratorKind;
 
 /// In the order in which they are numbered: additions go to the end, other changes raise
-/// [`CIRCUITS_VERSION`](crate::apps::family::CIRCUITS_VERSION).
+/// [`CIRCUITS_VERSION`](crate::apps::circuit_set::CIRCUITS_VERSION).
 pub(crate) static GENERATORS: [GeneratorKind; 5] = [
     GeneratorKind::of::<QuotientGenerator>(),
     GeneratorKind::of::<ComplementGenerator>(),
@@ -22,7 +22,7 @@ mod tests {
     use evergrove_verifier::{HeightClass, Profile, Scheme};
     use plonky2::plonk::circuit_data::CircuitData;
 
-    use crate::apps::family::{FamilySpec, Size};
+    use crate::apps::circuit_set::{CircuitSetSpec, Size};
     use crate::circuit::{Builder, C, D, F};
     use crate::gates::{Gates, Generators};
     use crate::setup::PairSpec;
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn circuits_with_them_come_back_from_their_bytes() {
         let size = Size { capacity: 2, degree_bits: 10 };
-        let spec = FamilySpec::new(Arc::new(BlsKeys), Scheme::Selected, Profile::Paper, HeightClass::H27, size);
+        let spec = CircuitSetSpec::new(Arc::new(BlsKeys), Scheme::Selected, Profile::Paper, HeightClass::H27, size);
         let mut b = Builder::new(spec.spec().config.clone());
         spec.bucket(&mut b);
         let circuit = b.build::<C>();

@@ -2,7 +2,7 @@
 //!
 //! **What.** [`Plonky2Circuits`] are map and reduction of an application as constraints. The four standard applications
 //! have them: queries (`aggregate.rs`), sums of keys ([`bls`]) and the samples (`samples.rs`). [`circuits()`] finds
-//! them by name and parameters. [`family`] builds bucket and merge around them. [`digest_translation`] has those of
+//! them by name and parameters. [`circuit_set`] builds bucket and merge around them. [`digest_translation`] has those of
 //! digest translation, which is not a Map/Reduce application. [`OnPlonky2`] is an application that has such circuits:
 //! its size, its keys and its prover. [`laws`] test circuits against the code.
 //!
@@ -15,9 +15,9 @@
 mod aggregate;
 pub mod bls;
 mod catalog;
+pub mod circuit_set;
 mod circuits;
 pub mod digest_translation;
-pub mod family;
 mod generators;
 pub mod laws;
 pub mod nonnative;

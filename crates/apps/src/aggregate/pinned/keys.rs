@@ -1,4 +1,4 @@
-//! The digests of the family's keys.
+//! The digests of the pinned keys.
 
 use evergrove_primitives::Digest;
 use evergrove_verifier::{HeightClass, Profile, Scheme};
@@ -8,7 +8,7 @@ use super::RowWidth;
 /// One line per key: elements of a row, scheme, profile, bits of the greatest position, digest.
 const KEYS: &str = include_str!("keys.txt");
 
-/// A key of the family.
+/// A pinned key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PinnedKey {
     /// The width of the rows.
@@ -24,7 +24,7 @@ pub struct PinnedKey {
 }
 
 impl PinnedKey {
-    /// All keys of the family.
+    /// All pinned keys.
     pub fn all() -> impl Iterator<Item = Self> {
         KEYS.lines().filter_map(Self::of_line)
     }

@@ -1,4 +1,4 @@
-//! Queries with circuits of a small fixed family, whose keys are pinned in the program.
+//! Queries with circuits of a small fixed set, whose keys are pinned in the program.
 //!
 //! **What.** The circuits of a [`RowWidth`] answer every query with at most three conditions on numbers, two on
 //! contents, two sums, two extrema and their counts, over rows of up to that many elements ([`NotPinned`] says what
@@ -9,7 +9,7 @@
 //! **When.** For verifiers that should neither build circuits nor be told a digest for each shape of query. Other
 //! queries, and provers that need speed, use circuits by shape, which commit to about half as much for each row.
 //!
-//! **Neighbours.** A pinned plan is a [`Plan`] whose accumulators are those of the family, in the family's order
+//! **Neighbours.** A pinned plan is a [`Plan`] whose accumulators are those of the fixed set, in its order
 //! ([`Query::pinned`] adds the missing ones). The circuits are in `tables`.
 
 mod keys;
@@ -189,7 +189,7 @@ struct Program {
 }
 
 impl Program {
-    /// The program of a plan, whose accumulators must be the family's.
+    /// The program of a plan, whose accumulators must be those of the fixed set.
     fn new(plan: &Plan) -> Result<Self, NotPinned> {
         let elements = plan.schema().elements_per_row();
         let width = RowWidth::of(elements).ok_or(NotPinned::Width(elements))?;
@@ -309,7 +309,7 @@ fn coefficients(values: &[bool]) -> Vec<Goldilocks> {
     f
 }
 
-/// True if the accumulators are the family's, in the family's order.
+/// True if the accumulators are those of the fixed set, in its order.
 fn in_order(accumulators: &[Accumulator]) -> bool {
     let kinds = [(Kind::Count, COUNTS), (Kind::Limbs(super::SUM), SUMS), (Kind::Least, EXTREMA)];
     let kinds = kinds.into_iter().flat_map(|(kind, n)| core::iter::repeat_n(kind, n));
@@ -345,7 +345,7 @@ fn fits(accumulator: &Accumulator) -> bool {
 }
 
 impl Plan {
-    /// The plan with circuits of a width. Its accumulators must be the family's.
+    /// The plan with circuits of a width. Its accumulators must be those of the fixed set.
     pub(super) fn with_pinned_key(self) -> Result<Self, NotPinned> {
         if !in_order(&self.accumulators) || !self.conditions.is_empty() {
             return Err(NotPinned::Products);
@@ -378,7 +378,7 @@ impl Plan {
 }
 
 impl Query {
-    /// The same query with circuits with pinned keys. Its plan has all accumulators of the family.
+    /// The same query with circuits with pinned keys. Its plan has all accumulators of the fixed set.
     ///
     /// # Errors
     /// [`NotPinned`] if the query does not fit.

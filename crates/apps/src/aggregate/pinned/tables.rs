@@ -1,4 +1,4 @@
-//! The circuits of the family: inputs decide here what a plan decides in other circuits.
+//! The circuits of the fixed set: inputs decide here what a plan decides in other circuits.
 //!
 //! The verifier chooses the inputs, so no constraint demands that one-hot vectors are one-hot or that bits are bits.
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::groups::{groups, output};
 use super::table::Table;
-use crate::on_tables::{answered, committed, family};
+use crate::on_tables::{answered, circuit_set, committed};
 use crate::world::Proofs;
 
 /// The table and the queries of the corpus.
@@ -272,7 +272,7 @@ fn an_answer_about_dates_is_proven() {
     let sql = "SELECT COUNT(*), MAX(day), MIN(made) FROM t WHERE paid AND EXTRACT(YEAR FROM made) >= 1900 AND \
                key = '00112233-4455-6677-8899-aabbccddeeff' AND wide <> 7";
     let query = table.query(sql);
-    let backend = || family(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100).1;
+    let backend = || circuit_set(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100).1;
     let proof = answered(&backend(), &table, &committed(&table, 12), &[], &mut Proofs::new());
     backend().verify(&proof).unwrap();
     let answer = query.answer(&proof.output).unwrap();

@@ -2,13 +2,13 @@
 
 use evergrove_apps::aggregate::{Aggregate, Plan};
 use evergrove_apps::laws::check;
-use evergrove_apps::{MapReduce, family_on_tables};
+use evergrove_apps::{MapReduce, circuits_on_tables};
 use evergrove_commit::RecursionBackend;
 use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use super::laws::{app, wide};
 use super::table::Table;
-use crate::on_tables::{answered, committed, family};
+use crate::on_tables::{answered, circuit_set, committed};
 use crate::world::{Proofs, refuses_other_statements};
 
 fn orders() -> Table {
@@ -93,8 +93,9 @@ fn constants_of_conditions_are_inputs() {
     assert_ne!(plain.shape(), first.shape());
     let key = |app: Aggregate| {
         let app: std::sync::Arc<dyn MapReduce> = std::sync::Arc::new(app);
-        let family = family_on_tables(&app, Scheme::Complete, Profile::Grove100, HeightClass::H27).unwrap().unwrap();
-        family.verifier().unwrap().key_digest()
+        let circuit_set =
+            circuits_on_tables(&app, Scheme::Complete, Profile::Grove100, HeightClass::H27).unwrap().unwrap();
+        circuit_set.verifier().unwrap().key_digest()
     };
     assert_eq!(key(first), key(second));
 
@@ -129,12 +130,12 @@ fn an_answer_with_conditions_is_proven() {
     let vector = committed(&table, 12);
     for (scheme, members) in [(Scheme::Selected, (0..7).collect::<Vec<u64>>()), (Scheme::Complete, vec![])] {
         let query = table.query(sql);
-        let (_, backend) = family(Aggregate::new(query.plan().clone()), scheme, Profile::Grove100);
+        let (_, backend) = circuit_set(Aggregate::new(query.plan().clone()), scheme, Profile::Grove100);
         let proof = answered(&backend, &table, &vector, &members, &mut Proofs::new());
         assert_eq!(query.answer(&proof.output).unwrap(), table.answer(sql));
         refuses_other_statements(&backend, &proof);
         let other = Aggregate::new(table.query(&sql.replace("100", "101")).plan().clone());
-        let (_, other) = family(other, scheme, Profile::Grove100);
+        let (_, other) = circuit_set(other, scheme, Profile::Grove100);
         assert_eq!(other.key_digest(), backend.key_digest());
         assert!(other.verify(&proof).is_err());
     }

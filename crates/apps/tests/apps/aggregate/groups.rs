@@ -11,7 +11,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_verifier::{Profile, Scheme};
 
 use super::table::Table;
-use crate::on_tables::{answered, committed, family};
+use crate::on_tables::{answered, circuit_set, committed};
 use crate::world::Proofs;
 
 fn orders() -> Table {
@@ -154,7 +154,8 @@ fn an_answer_by_groups_is_proven() {
     let sql = "SELECT status, COUNT(*), SUM(total) FROM t GROUP BY status";
     let all = groups(&table, sql);
     let of = |groups: &[Row]| Query::with_groups(&table.schema, sql, &[groups.to_vec()]).unwrap();
-    let backend = |query: &Query| family(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100).1;
+    let backend =
+        |query: &Query| circuit_set(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100).1;
     let query = of(&all);
     let first = backend(&query);
     let proof = answered(&first, &table, &committed(&table, 12), &[], &mut Proofs::new());

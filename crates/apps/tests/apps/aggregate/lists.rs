@@ -9,7 +9,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_verifier::{Profile, Scheme};
 
 use super::table::Table;
-use crate::on_tables::{answered, committed, family};
+use crate::on_tables::{answered, circuit_set, committed};
 use crate::world::Proofs;
 
 fn visits() -> Table {
@@ -161,7 +161,8 @@ fn an_answer_by_values_is_proven() {
     let sql = "SELECT COUNT(DISTINCT country), SUM(n), COUNT(*) FROM t WHERE page LIKE '/home%'";
     let all = table.groups(sql);
     let of = |groups: &[Vec<Row>]| Query::with_groups(&table.schema, sql, groups).unwrap();
-    let backend = |query: &Query| family(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100).1;
+    let backend =
+        |query: &Query| circuit_set(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100).1;
     let prove = |query: &Query| {
         let backend = backend(query);
         answered(&backend, &table, &committed(&table, 12), &[], &mut Proofs::new())
@@ -187,7 +188,7 @@ fn as_many_contents_as_a_query_can_have_are_proven() {
     let cells: Vec<[&str; 2]> = rows.iter().map(|row| [row.as_str(), "7"]).collect();
     let table = Table::new(&["page:bytes", "n:unsigned"], &cells.iter().map(|row| &row[..]).collect::<Vec<_>>());
     let query = table.query("SELECT COUNT(*), SUM(n) FROM t WHERE page LIKE 'page 1%'");
-    let (_, backend) = family(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100);
+    let (_, backend) = circuit_set(Aggregate::new(query.plan().clone()), Scheme::Complete, Profile::Grove100);
     let proof = answered(&backend, &table, &committed(&table, 8), &[], &mut Proofs::new());
     let answer = query.answer(&proof.output).unwrap();
     assert_eq!(answer.values.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>(), ["39", "273"]);

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::conditions::{corpus, table};
 use super::table::{Table, cell};
-use crate::on_tables::{committed, family};
+use crate::on_tables::{circuit_set, committed};
 use crate::world::{Proofs, prove_opened};
 
 /// Compares the values of an answer with those of the corpus.
@@ -53,10 +53,10 @@ fn a_hundred_of_them_are_proven() {
         let sql = query["sql"].as_str().unwrap();
         let query_of = table.query(sql);
         let app = || Aggregate::new(query_of.plan().clone());
-        let (_, backend) = family(app(), Scheme::Complete, Profile::Grove100);
+        let (_, backend) = circuit_set(app(), Scheme::Complete, Profile::Grove100);
         let batch = Batch::build_as(&vector, &[], backend.spec().structure()).unwrap();
         let (proof, _) = prove_opened(&backend, &vector, &batch, &mut Proofs::new(), opening);
-        family(app(), Scheme::Complete, Profile::Grove100).0.verifier().unwrap().verify(&proof).unwrap();
+        circuit_set(app(), Scheme::Complete, Profile::Grove100).0.verifier().unwrap().verify(&proof).unwrap();
         let answer = query_of.answer(&proof.output).unwrap();
         compare(sql, &answer.values.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>(), &query["answer"]);
     }
@@ -177,10 +177,10 @@ fn a_hundred_random_queries_are_proven() {
         let vector = committed(table, 5);
         let opening = |i: u64| table.schema.elements(&table.rows[i as usize]).unwrap();
         let app = || Aggregate::new(parsed.plan().clone());
-        let (_, backend) = family(app(), Scheme::Complete, Profile::Grove100);
+        let (_, backend) = circuit_set(app(), Scheme::Complete, Profile::Grove100);
         let batch = Batch::build_as(&vector, &[], backend.spec().structure()).unwrap();
         let (proof, _) = prove_opened(&backend, &vector, &batch, &mut Proofs::new(), opening);
-        family(app(), Scheme::Complete, Profile::Grove100).0.verifier().unwrap().verify(&proof).unwrap();
+        circuit_set(app(), Scheme::Complete, Profile::Grove100).0.verifier().unwrap().verify(&proof).unwrap();
         agrees(query, &parsed.answer(&proof.output).unwrap());
     }
 }

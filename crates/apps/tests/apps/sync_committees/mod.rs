@@ -44,9 +44,9 @@ fn signatures_verify_under_the_sum_of_their_signers() {
 
 #[test]
 fn committees_are_proven_one_from_the_other() {
-    let (family, backend) = crate::on_tables::family(BlsKeys, Scheme::Selected, Profile::Grove100);
-    assert_eq!(family.capacity(), 512, "a committee is a bucket");
-    let verifier = family.verifier().expect("its circuits");
+    let (circuit_set, backend) = crate::on_tables::circuit_set(BlsKeys, Scheme::Selected, Profile::Grove100);
+    assert_eq!(circuit_set.capacity(), 512, "a committee is a bucket");
+    let verifier = circuit_set.verifier().expect("its circuits");
     assert_eq!(verifier.key_digest(), backend.key_digest());
     one_from_the_other(&backend, data());
 }
@@ -57,7 +57,7 @@ fn two_committees_are_two_buckets_and_a_merge() {
     if keys.len() == 512 {
         return evergrove_testkit::not_tested("SLOW", "EVERGROVE_TESTDATA is not set, and two committees are needed");
     }
-    let (_, backend) = crate::on_tables::family(BlsKeys, Scheme::Selected, Profile::Grove100);
+    let (_, backend) = crate::on_tables::circuit_set(BlsKeys, Scheme::Selected, Profile::Grove100);
     let vector = committed(&keys);
     let mut signers = [&signatures[0].signers[..], &signatures[1].signers].concat();
     signers.sort_unstable();
@@ -79,12 +79,12 @@ fn circuits_on_tables_have_these_sizes() {
     for profile in Profile::GROVE {
         for class in [HeightClass::H27, HeightClass::H40] {
             let app: Arc<dyn evergrove_apps::MapReduce> = Arc::new(BlsKeys);
-            let family = evergrove_apps::family_on_tables(&app, Scheme::Selected, profile, class);
-            let family = family.expect("circuits on tables").expect("a size");
-            let (shape, bits) = (family.shape(), family.bits());
+            let circuit_set = evergrove_apps::circuits_on_tables(&app, Scheme::Selected, profile, class);
+            let circuit_set = circuit_set.expect("circuits on tables").expect("a size");
+            let (shape, bits) = (circuit_set.shape(), circuit_set.bits());
             text += &format!(
                 "{profile} {class:?}: {} leaves, blocks {:?}, 2^{}, {bits:?}\n",
-                family.capacity(),
+                circuit_set.capacity(),
                 shape.blocks,
                 shape.variables
             );

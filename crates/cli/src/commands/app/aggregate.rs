@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// The query, like "SELECT SUM(price), COUNT(*) FROM t WHERE qty BETWEEN 5 AND 9"
     #[arg(long, value_name = "QUERY")]
     sql: String,
-    /// By circuits of a small fixed family, whose keys every verifier pins: they take two to four times as long. Without it the circuits follow from the query's
+    /// By circuits of a small fixed set, whose keys every verifier pins: they take two to four times as long. Without it the circuits follow from the query's
     /// shape, and verifiers build them or take a key file
     #[arg(long)]
     pinned: bool,

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Name of the batch that holds the answer [default: made from the query]
     #[arg(long, value_name = "NAME", conflicts_with = "verify")]
     name: Option<String>,
-    /// By circuits of a small fixed family, whose keys every verifier pins
+    /// By circuits of a small fixed set, whose keys every verifier pins
     #[arg(long, conflicts_with_all = ["verify", "unproven"])]
     pinned: bool,
     /// Security profile [default: grove-100]
@@ -149,13 +149,13 @@ enum Question {
 }
 
 impl Question {
-    fn of(store: &Store, sql: &str, members: Option<&[u64]>, in_family: bool) -> Result<Self> {
+    fn of(store: &Store, sql: &str, members: Option<&[u64]>, use_pinned: bool) -> Result<Self> {
         if let Some(listing) = listing(store.schema(), sql)? {
             if members.is_some() {
                 let remedy = "leave --batch and --indices out, or write the rows of a batch with export --leaves";
                 return Err(CliError::usage("a query that lists rows is over all rows of the table", remedy));
             }
-            if in_family {
+            if use_pinned {
                 return Err(CliError::usage("--pinned: not for queries that list rows", "leave it out"));
             }
             let listed = evergrove::listing::find(&store.view()?, &listing).map_err(|e| match e {
@@ -172,7 +172,7 @@ impl Question {
         };
         let groups = Groups::of_store(store, sql, members).map_err(of_query)?;
         let query = groups.query(store.schema(), sql).map_err(of_query)?;
-        let query = if in_family { pinned(&query)? } else { query };
+        let query = if use_pinned { pinned(&query)? } else { query };
         Ok(Self::Aggregates { query, groups })
     }
 

@@ -84,11 +84,11 @@ fn is_false(subject: &Subject, _: &[Goldilocks], columns: &Columns) -> bool {
 
 /// Lies that are made one by one.
 fn each(report: &mut Report) -> Subject {
-    let family = Family { complete: true, ..Family::of_batches(SIZE) };
-    let parameters = parameters(&family);
+    let circuit_set = CircuitSet { complete: true, ..CircuitSet::of_batches(SIZE) };
+    let parameters = parameters(&circuit_set);
     let mut builder = Builder::new(parameters.tables().clone());
     let b = &mut builder;
-    let (key, mut statement, slots) = family.all_leaves(b);
+    let (key, mut statement, slots) = circuit_set.all_leaves(b);
     for slot in slots {
         let all = slot.value.map(|(word, limb)| b.limb(word, limb));
         let said = [[b.one(), slot.index], [all[0], all[1]], [all[2], all[3]]].concat();

@@ -85,11 +85,11 @@ fn is_false(subject: &Subject, _: &[Goldilocks], columns: &Columns) -> bool {
 
 /// Lies that are made one by one.
 fn each(report: &mut Report) -> Subject {
-    let family = Family::of_batches(SIZE);
-    let parameters = parameters(&family);
+    let circuit_set = CircuitSet::of_batches(SIZE);
+    let parameters = parameters(&circuit_set);
     let claim = claim(&parameters);
     let honest = Choice::of(&FILLED.map(Slot::of));
-    let subject = Subject::new(family.bucket(&parameters).finish(), honest.data(&claim), is_false);
+    let subject = Subject::new(circuit_set.bucket(&parameters).finish(), honest.data(&claim), is_false);
     assert!(!is_false(&subject, &subject.free, &subject.sound));
     report.of(&subject);
     let lie_of = |free: Vec<Goldilocks>| Lie { free, ..Lie::new(&subject) };

@@ -85,10 +85,10 @@ fn is_false(subject: &Subject, columns: &Columns, complete: bool) -> bool {
 
 /// The circuit for an honest merge of the children of the node of height 3 with number 8, below that of height 5.
 fn subject(report: &mut Report, complete: bool) -> (Subject, Vec<Goldilocks>) {
-    let family = Family { complete, ..Family::of_batches(SIZE) };
-    let parameters = parameters(&family);
+    let circuit_set = CircuitSet { complete, ..CircuitSet::of_batches(SIZE) };
+    let parameters = parameters(&circuit_set);
     let mut builder = Builder::new(parameters.tables().clone());
-    let Merge { key, children: [left, right], own, .. } = family.relation(&mut builder);
+    let Merge { key, children: [left, right], own, .. } = circuit_set.relation(&mut builder);
     Children::new(&mut builder, &parameters, key).publish([own, left, right].concat());
     let claim = claim(&parameters);
     let rule: fn(&Subject, &[Goldilocks], &Columns) -> bool = if complete {

@@ -24,7 +24,7 @@ use evergrove_verifier::tables::{Table, WORD, permutation, tuple};
 use evergrove_verifier::tree::{LEAF_TAG, Value, leaf_digest, node_digest, null_digests, root_of_path};
 use evergrove_verifier::{HeightClass, Profile, Statement};
 
-use crate::circuit::{Family, NODE_TAG, Size};
+use crate::circuit::{CircuitSet, NODE_TAG, Size};
 use crate::shape;
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
@@ -181,9 +181,9 @@ fn flags<const LEVELS: usize>(height: usize) -> [Goldilocks; LEVELS] {
     core::array::from_fn(|level| if level < height { ONE } else { ZERO })
 }
 
-pub(super) fn parameters(family: &Family<'_>) -> Parameters<Quadratic> {
+pub(super) fn parameters(circuit_set: &CircuitSet<'_>) -> Parameters<Quadratic> {
     let shape = shape(Profile::Grove100, HeightClass::H27).unwrap();
-    recursion::parameters(&UNIQUE_100, &family.modes(), shape.blocks, shape.variables)
+    recursion::parameters(&UNIQUE_100, &circuit_set.modes(), shape.blocks, shape.variables)
 }
 
 /// The free data of the claim that a circuit without children passes on.

@@ -29,14 +29,14 @@ fn root(base: u64, slots: [Option<Value>; 2]) -> Digest {
 
 /// Lies that are made one by one.
 fn each(report: &mut Report) -> Subject {
-    let family = family(&KeccakTree::Values);
-    let parameters = parameters(&family);
+    let circuit_set = circuit_set(&KeccakTree::Values);
+    let parameters = parameters(&circuit_set);
     let claim = batches::claim(&parameters);
     let data = |base: u64, slots: [Option<Value>; 2]| {
         [bucket_data(SIZE, [ONE; 4], &statement(root(base, slots), base), &slots), claim.clone()].concat()
     };
     let one = [Some(value(BASE)), None];
-    let subject = Subject::new(family.bucket(&parameters).finish(), data(BASE, one), is_false);
+    let subject = Subject::new(circuit_set.bucket(&parameters).finish(), data(BASE, one), is_false);
     assert!(!is_false(&subject, &subject.free, &subject.sound));
     report.of(&subject);
     let circuit = &subject.circuit;

@@ -82,7 +82,7 @@ pub(super) fn subject(
     of: &KeccakTree,
     rule: fn(&Subject, &[Goldilocks], &Columns) -> bool,
 ) -> (Subject, Vec<Goldilocks>) {
-    let parameters = parameters(&family(of));
+    let parameters = parameters(&circuit_set(of));
     let claim = batches::claim(&parameters);
     let mut builder = Builder::new(parameters.tables().clone());
     let Merge { key, children: [left, right], own, .. } = translation::relation(&mut builder, SIZE, of);

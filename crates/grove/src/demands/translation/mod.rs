@@ -18,7 +18,7 @@ use evergrove_verifier::tables::WORD;
 use evergrove_verifier::tree::{Value, leaf_digest, node_digest, null_digest, null_digests};
 
 use super::batches::{self, Known, chained, parameters, published, unused, value, with_paths_of};
-use crate::circuit::{Family, Merge, Size};
+use crate::circuit::{CircuitSet, Merge, Size};
 use crate::translation::{self, KeccakTree, Side, bucket_data, merge_data};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
@@ -69,8 +69,8 @@ impl Stated {
 }
 
 /// The circuits of a tree.
-fn family(of: &KeccakTree) -> Family<'_> {
-    Family { translation: Some(of), ..Family::of_batches(SIZE) }
+fn circuit_set(of: &KeccakTree) -> CircuitSet<'_> {
+    CircuitSet { translation: Some(of), ..CircuitSet::of_batches(SIZE) }
 }
 
 /// C of the node above two leaves.

@@ -150,8 +150,8 @@ fn orders(report: &mut Report, subject: &Subject, data: &dyn Fn([u64; 2]) -> (Ve
 /// Lies about buckets that are made one by one.
 fn each(report: &mut Report) {
     let of = of();
-    let family = family(&of);
-    let parameters = parameters(&family);
+    let circuit_set = circuit_set(&of);
+    let parameters = parameters(&circuit_set);
     let claim = batches::claim(&parameters);
     let data = |base: u64, slots: [Option<Row>; 2]| {
         let statement = statement(root(base, &slots), base);
@@ -159,7 +159,7 @@ fn each(report: &mut Report) {
     };
     let rows = [Some(row(1)), Some(row(2))];
     let only = data(BASE, [Some(row(1)), None]);
-    let circuit = family.bucket(&parameters).finish();
+    let circuit = circuit_set.bucket(&parameters).finish();
     let alone = Subject::new(circuit.clone(), only.clone(), is_false);
     let subject = Subject::new(circuit, data(BASE, rows.clone()), is_false);
     for subject in [&alone, &subject] {

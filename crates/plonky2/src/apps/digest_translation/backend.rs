@@ -18,7 +18,7 @@ use evergrove_verifier::{HeightClass, Profile, Scheme};
 use super::bucket::BucketInput;
 use super::circuits::Shape;
 use super::soundness;
-use crate::apps::family::{AppKeys, AppVerifier, Circuits, FamilyId};
+use crate::apps::circuit_set::{AppKeys, AppVerifier, CircuitSetId, Circuits};
 use crate::setup::CircuitPair;
 use crate::stark::StarkProver;
 use crate::stark::keccak::{KeccakAir, Permutations};
@@ -37,7 +37,7 @@ pub struct TranslationBackend {
 
 impl TranslationBackend {
     /// The circuits, from `cache_dir` if they are there, otherwise built (seconds) and left there. The directory is
-    /// trusted as in [`crate::apps::family::AppBackend::load`].
+    /// trusted as in [`crate::apps::circuit_set::AppBackend::load`].
     ///
     /// # Errors
     /// When the profile belongs to another backend, the tree is OpenZeppelin's, or the circuits do not fit the rows
@@ -61,7 +61,7 @@ impl TranslationBackend {
             Ok((shape.size(), common))
         };
         let table = StarkProver::new(&shape.stark, shape.log_rows() as u32).map_err(|e| internal(&e))?;
-        let id = FamilyId { app: app.spec().id(), scheme: Scheme::Tree, profile, class };
+        let id = CircuitSetId { app: app.spec().id(), scheme: Scheme::Tree, profile, class };
         let circuits = Circuits::load(&id, DigestTranslation::OUTPUT_LEN, cache_dir, |_| shape.clone(), search)?;
         let rules = NativeBackend::tree(profile, class, app.bucket_height());
         let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(Scheme::Tree, app.spec());

@@ -12,7 +12,7 @@ use starky::config::StarkConfig;
 
 use super::bucket::{self, BucketTargets, halves};
 use super::keccak::{self, KeccakTarget};
-use crate::apps::family::{Size, SizeError, known, node_params};
+use crate::apps::circuit_set::{Size, SizeError, known, node_params};
 use crate::circuit::gadgets::{assert_zero_if, below_flags, parent};
 use crate::circuit::{
     Builder, Child, ChildTargets, CircuitSpec, D, DigestTarget, F, NODE_PUBLIC_INPUTS, NodeTargets, circuit_config,

@@ -6,7 +6,7 @@ use evergrove_verifier::wire::SnarkParams;
 use evergrove_verifier::{FriParams, Profile, Scheme};
 
 use super::bucket;
-use crate::apps::family::AppKeys;
+use crate::apps::circuit_set::AppKeys;
 use crate::stark::Air;
 use crate::stark::keccak::{DIGEST_HALVES, KeccakAir, MESSAGE_HALVES, ROUNDS};
 

@@ -7,8 +7,8 @@ use evergrove_apps::bls::BlsKeys;
 use evergrove_apps::catalog::Application;
 use evergrove_apps::digest_translation::DigestTranslation;
 use evergrove_plonky2::apps::OnPlonky2;
+use evergrove_plonky2::apps::circuit_set::SizeError;
 use evergrove_plonky2::apps::digest_translation::{Shape, soundness};
-use evergrove_plonky2::apps::family::SizeError;
 use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 #[test]

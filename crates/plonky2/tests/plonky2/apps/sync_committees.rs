@@ -6,7 +6,7 @@ mod data;
 use std::sync::Arc;
 
 use evergrove_apps::bls::BlsKeys;
-use evergrove_plonky2::apps::family::AppBackend;
+use evergrove_plonky2::apps::circuit_set::AppBackend;
 use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use data::{data, one_from_the_other};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use evergrove_apps::aggregate::{Aggregate, PinnedKey, Plan, Query, RowWidth};
 use evergrove_apps::laws::{check, refuses_leaf};
-use evergrove_apps::{MapReduce, family_on_tables};
+use evergrove_apps::{MapReduce, circuits_on_tables};
 use evergrove_commit::{NodeProof, RecursionBackend};
 use evergrove_grove::application::Circuits as _;
 use evergrove_primitives::Goldilocks;
@@ -17,7 +17,7 @@ use evergrove_verifier::{HeightClass, Profile, Scheme};
 use super::conditions::corpus;
 use super::laws::wide;
 use super::table::Table;
-use crate::on_tables::{answered, committed, family};
+use crate::on_tables::{answered, circuit_set, committed};
 use crate::world::{Proofs, refuses_other_statements};
 
 fn pinned(table: &Table, sql: &str) -> Query {
@@ -177,7 +177,7 @@ fn parameters_name_the_circuits() {
     let cases = table.cases(&pinned);
     let bytes = pinned.parameters();
     assert_eq!(Aggregate::from_parameters(&bytes).unwrap(), pinned);
-    // Accumulators that are not those of the family.
+    // Accumulators that are not those of the set.
     let mut other = own.parameters();
     other[0] = bytes[0];
     assert!(Plan::from_bytes(&other).is_err());
@@ -217,7 +217,7 @@ fn one_key_answers_different_queries_over_different_tables() {
             .iter()
             .map(|(table, sql)| {
                 let query = pinned(table, sql);
-                let (_, backend) = family(app(&query), scheme, Profile::Grove100);
+                let (_, backend) = circuit_set(app(&query), scheme, Profile::Grove100);
                 let members: Vec<u64> =
                     if scheme == Scheme::Selected { (0..table.rows.len() as u64).collect() } else { vec![] };
                 let vector = committed(table, 12);
@@ -241,13 +241,13 @@ fn one_key_answers_different_queries_over_different_tables() {
 fn line(width: RowWidth, scheme: Scheme, profile: Profile, class: HeightClass) -> String {
     let table = numbers(width.elements());
     let app: Arc<dyn MapReduce> = Arc::new(app(&pinned(&table, "SELECT COUNT(*) FROM t")));
-    let family = family_on_tables(&app, scheme, profile, class).unwrap().unwrap();
-    let bits = family.bits();
+    let circuit_set = circuits_on_tables(&app, scheme, profile, class).unwrap().unwrap();
+    let bits = circuit_set.bits();
     let least = if profile == Profile::Grove100 { bits.unique_decoding } else { bits.johnson };
     let demanded = if profile == Profile::Grove100 { 100.0 } else { 127.9 };
     assert!(least >= demanded, "{width:?} {scheme} {profile}: {bits:?}");
-    let digest = family.verifier().unwrap().key_digest();
-    eprintln!("{width:?} {scheme} {profile}: {} slots", family.capacity());
+    let digest = circuit_set.verifier().unwrap().key_digest();
+    eprintln!("{width:?} {scheme} {profile}: {} slots", circuit_set.capacity());
     format!("{} {scheme} {profile} {} {digest}", width.elements(), class.height_max())
 }
 

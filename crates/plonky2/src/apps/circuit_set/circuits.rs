@@ -8,7 +8,7 @@ use evergrove_commit::{BackendError, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::Statement;
 
-use super::{AppKeys, AppVerifier, FamilyId, Size};
+use super::{AppKeys, AppVerifier, CircuitSetId, Size};
 use crate::circuit::{Child, PlonkyProof, WrapTargets, circuit_config};
 use crate::keys::{CommonData, KeySet, VerifierKey};
 use crate::prover::CircuitProver;
@@ -33,7 +33,7 @@ impl<S: PairSpec> Circuits<S> {
     /// # Errors
     /// The errors of `search`, and when the circuits do not settle on one shape.
     pub(crate) fn load(
-        id: &FamilyId,
+        id: &CircuitSetId,
         output_len: usize,
         dir: Option<&Path>,
         make: impl Fn(Size) -> S,

@@ -37,7 +37,7 @@ use crate::setup::PairSpec;
 pub use backend::AppBackend;
 pub(crate) use circuits::Circuits;
 pub(crate) use keys::node_params;
-pub use keys::{AppKeys, AppVerifier, CIRCUITS_VERSION, FamilyId};
+pub use keys::{AppKeys, AppVerifier, CIRCUITS_VERSION, CircuitSetId};
 pub(crate) use size::known;
 pub use size::{Size, SizeError};
 
@@ -46,7 +46,7 @@ use crate::apps::{LeafTargets, Plonky2Circuits};
 
 /// The parameters that fix the circuits of an application.
 #[derive(Clone)]
-pub struct FamilySpec {
+pub struct CircuitSetSpec {
     app: Arc<dyn Plonky2Circuits>,
     scheme: Scheme,
     profile: Profile,
@@ -54,7 +54,7 @@ pub struct FamilySpec {
     circuit: CircuitSpec,
 }
 
-impl FamilySpec {
+impl CircuitSetSpec {
     /// The circuits of this size.
     ///
     /// # Panics
@@ -131,7 +131,7 @@ pub struct AppMerge {
     pub output: Vec<Target>,
 }
 
-impl PairSpec for FamilySpec {
+impl PairSpec for CircuitSetSpec {
     type Bucket = AppBucket;
     type Merge = AppMerge;
 

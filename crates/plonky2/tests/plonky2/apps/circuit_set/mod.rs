@@ -11,7 +11,7 @@ use evergrove_apps::{AppId, MapReduce};
 use evergrove_commit::batch::{Batch, Structure};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_plonky2::apps::Plonky2Circuits;
-use evergrove_plonky2::apps::family::{AppBackend, AppKeys, CIRCUITS_VERSION, FamilyId};
+use evergrove_plonky2::apps::circuit_set::{AppBackend, AppKeys, CIRCUITS_VERSION, CircuitSetId};
 use evergrove_plonky2::circuit::from_hash;
 use evergrove_plonky2::keys::VerifierKey;
 use evergrove_primitives::Goldilocks;
@@ -126,7 +126,7 @@ fn circuits_change_with_their_version_alone() {
     let lines = [&*SELECTED, &*COMPLETE].map(|backend| {
         let set = backend.keys().set;
         let digest = |key: &VerifierKey| from_hash(&key.circuit_digest).to_string();
-        format!("{}: bucket {}, merge {}", backend.family().app().name(), digest(&set.bucket), digest(&set.merge))
+        format!("{}: bucket {}, merge {}", backend.circuit_set().app().name(), digest(&set.bucket), digest(&set.merge))
     });
     insta::assert_snapshot!(format!("version {CIRCUITS_VERSION}\n{}", lines.join("\n")));
 }
@@ -134,7 +134,7 @@ fn circuits_change_with_their_version_alone() {
 #[test]
 fn sizes_and_bits_are_as_recorded() {
     let size = |b: &AppBackend| {
-        let (spec, keys) = (b.family(), b.keys());
+        let (spec, keys) = (b.circuit_set(), b.keys());
         let bits = b.bits();
         format!(
             "{} {}: {} in 2^{} rows, bucket {}, merge {}, {:.1} / {:.1} / {:.1} bits",
@@ -154,10 +154,10 @@ fn sizes_and_bits_are_as_recorded() {
 
 #[test]
 fn circuits_and_keys_come_back_from_the_cache() {
-    let (keys, app) = (COMPLETE.keys(), COMPLETE.family().app().clone());
+    let (keys, app) = (COMPLETE.keys(), COMPLETE.circuit_set().app().clone());
     let kept = |app: &AppId, scheme| {
         let (app, profile, class) = (app.clone(), Profile::Paper, HeightClass::H27);
-        AppKeys::kept(&cache(), &FamilyId { app, scheme, profile, class })
+        AppKeys::kept(&cache(), &CircuitSetId { app, scheme, profile, class })
     };
     assert_eq!(kept(&app.id(), Scheme::Complete), Some(keys.clone()));
     assert_eq!(kept(&app.id(), Scheme::Selected), None);

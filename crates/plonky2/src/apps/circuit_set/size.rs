@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evergrove_verifier::{FriParams, HeightClass, Profile, Scheme};
 
-use super::FamilySpec;
+use super::CircuitSetSpec;
 use crate::apps::Plonky2Circuits;
 use crate::circuit::NODE_PUBLIC_INPUTS;
 use crate::keys::CommonData;
@@ -78,7 +78,7 @@ impl Size {
             other => return Err(SizeError::Scheme(other)),
         }
         let spec = |capacity, degree_bits| {
-            FamilySpec::new(app.clone(), scheme, profile, class, Self { capacity, degree_bits })
+            CircuitSetSpec::new(app.clone(), scheme, profile, class, Self { capacity, degree_bits })
         };
         for degree_bits in rows..=MAX_DEGREE_BITS {
             let fixed = (NODE_PUBLIC_INPUTS + app.output_len()).div_ceil(8);

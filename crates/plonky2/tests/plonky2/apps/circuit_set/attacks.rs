@@ -7,7 +7,7 @@ use evergrove_apps::samples::Tally;
 use evergrove_commit::Witness;
 use evergrove_commit::batch::{Batch, NodeShape, Structure};
 use evergrove_commit::{BucketWitness, LeafWitness, MergeWitness, NodeProof, RecursionBackend};
-use evergrove_plonky2::apps::family::{AppBackend, AppBucket, FamilySpec, Leaves, Size};
+use evergrove_plonky2::apps::circuit_set::{AppBackend, AppBucket, CircuitSetSpec, Leaves, Size};
 use evergrove_plonky2::assignment::{Assignment, assert_refused, assert_refused_at_a_child};
 use evergrove_plonky2::circuit::{Builder, C, D, F, NODE_PUBLIC_INPUTS, to_hash, to_plonky};
 use evergrove_plonky2::setup::PairSpec;
@@ -31,7 +31,7 @@ struct Small {
 fn small(scheme: Scheme) -> Small {
     let app = Arc::new(Tally::new(20));
     let size = Size { capacity: 4, degree_bits: 10 };
-    let spec = FamilySpec::new(app, scheme, Profile::Paper, HeightClass::H27, size);
+    let spec = CircuitSetSpec::new(app, scheme, Profile::Paper, HeightClass::H27, size);
     let mut b = Builder::new(spec.spec().config.clone());
     let bucket = spec.bucket(&mut b);
     Small { bucket, data: b.build() }

@@ -16,7 +16,7 @@ use plonky2::iop::witness::PartialWitness;
 
 use super::circuits::Circuits;
 use super::size::known;
-use super::{AppKeys, AppVerifier, FamilyId, FamilySpec, Size};
+use super::{AppKeys, AppVerifier, CircuitSetId, CircuitSetSpec, Size};
 use crate::apps::Plonky2Circuits;
 use crate::circuit::{F, WrapTargets};
 use crate::setup::{Circuit, CircuitPair};
@@ -26,7 +26,7 @@ use crate::{BACKEND_NAME, ProverKind, backend_spec, check_statement, witness_err
 /// threads of the current rayon pool.
 pub struct AppBackend {
     spec: BackendSpec,
-    circuits: Circuits<FamilySpec>,
+    circuits: Circuits<CircuitSetSpec>,
     /// The constraints on digests as code.
     rules: NativeBackend,
 }
@@ -45,8 +45,8 @@ impl AppBackend {
         cache_dir: Option<&Path>,
     ) -> Result<Self, BackendError> {
         known(profile).map_err(|e| BackendError::Internal(e.to_string()))?;
-        let id = FamilyId { app: app.id(), scheme, profile, class };
-        let make = |size| FamilySpec::new(app.clone(), scheme, profile, class, size);
+        let id = CircuitSetId { app: app.id(), scheme, profile, class };
+        let make = |size| CircuitSetSpec::new(app.clone(), scheme, profile, class, size);
         let search = || Size::of(&app, scheme, profile, class).map_err(|e| BackendError::Internal(e.to_string()));
         let circuits = Circuits::load(&id, app.output_len(), cache_dir, make, search)?;
         let capacity = circuits.size.capacity;
@@ -74,7 +74,7 @@ impl AppBackend {
     }
 
     /// The specification of the circuits.
-    pub fn family(&self) -> &FamilySpec {
+    pub fn circuit_set(&self) -> &CircuitSetSpec {
         &self.circuits.spec
     }
 
@@ -85,11 +85,11 @@ impl AppBackend {
 
     /// The bits of its proofs: the least over layers and error terms.
     pub fn bits(&self) -> SoundnessBits {
-        self.keys().bits(self.family().scheme(), self.family().profile())
+        self.keys().bits(self.circuit_set().scheme(), self.circuit_set().profile())
     }
 
     /// The bucket and merge circuits.
-    pub fn circuits(&self) -> &CircuitPair<FamilySpec> {
+    pub fn circuits(&self) -> &CircuitPair<CircuitSetSpec> {
         &self.circuits.pair
     }
 
@@ -103,7 +103,7 @@ impl AppBackend {
     /// # Errors
     /// The application's, for the first leaf that it does not map or the first reduction that fails.
     pub fn output(&self, leaves: &[LeafWitness]) -> Result<Vec<Goldilocks>, MapReduceError> {
-        evergrove_apps::output(self.family().app().as_ref(), leaves)
+        evergrove_apps::output(self.circuit_set().app().as_ref(), leaves)
     }
 
     /// The verifier of the circuits.
@@ -117,7 +117,7 @@ impl AppBackend {
     /// When the witness contradicts the circuit's rules, or the application does not map a leaf.
     pub fn bucket_inputs(&self, witness: &BucketWitness) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
         let statement = witness.statement;
-        let proven = match self.family().scheme() {
+        let proven = match self.circuit_set().scheme() {
             Scheme::Complete => self.rules.filled_statement(statement.height, &witness.leaves),
             _ => self.rules.bucket_statement(&witness.leaves),
         };
@@ -144,7 +144,7 @@ impl AppBackend {
             self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings),
             &witness.statement,
         )?;
-        let output = self.family().app().reduce(&left.output, &right.output).map_err(witness_error)?;
+        let output = self.circuit_set().app().reduce(&left.output, &right.output).map_err(witness_error)?;
         let CircuitPair { bucket, merge } = &self.circuits.pair;
         let [bucket_key, merge_key] = [&bucket.data.verifier_only, &merge.data.verifier_only];
         let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];

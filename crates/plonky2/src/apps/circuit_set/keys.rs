@@ -33,7 +33,7 @@ pub struct AppKeys {
 
 /// Whose circuits and keys are meant: an application's of one scheme, profile and height class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FamilyId {
+pub struct CircuitSetId {
     /// The application.
     pub app: AppId,
     /// The scheme.
@@ -44,7 +44,7 @@ pub struct FamilyId {
     pub class: HeightClass,
 }
 
-impl FamilyId {
+impl CircuitSetId {
     /// The place of the keys in `dir`.
     fn keys_file(&self, dir: &Path) -> PathBuf {
         let Self { app, scheme, profile, class } = self;
@@ -67,7 +67,7 @@ impl FamilyId {
 
 impl AppKeys {
     /// The keys in `dir`, `None` unless an intact file has them.
-    pub fn kept(dir: &Path, id: &FamilyId) -> Option<Self> {
+    pub fn kept(dir: &Path, id: &CircuitSetId) -> Option<Self> {
         let bytes = cache::read(&id.keys_file(dir))?;
         let bytes = bytes.strip_prefix(&id.header()[..])?;
         let (head, rest) = bytes.split_first_chunk::<5>()?;
@@ -85,7 +85,7 @@ impl AppKeys {
 
     /// Leaves the keys in `dir`. Keys with gates that [`Gates`] does not list, and keys that cannot be written, are
     /// built again next time.
-    pub fn keep(&self, dir: &Path, id: &FamilyId) {
+    pub fn keep(&self, dir: &Path, id: &CircuitSetId) {
         let common = [Some(&self.set.node_common), self.set.wrap.as_ref().map(|w| &w.0)];
         if common.into_iter().flatten().any(|c| c.to_bytes(&Gates).is_err()) {
             return;

@@ -22,7 +22,7 @@ use crate::{GroveBackend, GroveVerifier};
 
 /// Reasons why an application has no circuits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FamilyError {
+pub enum CircuitSetError {
     /// The profile belongs to another backend.
     #[error("applications have no circuits of the backend {BACKEND_NAME} for profile {0} (known: {known})", known = Profile::GROVE.map(Profile::name).join(", "))]
     Profile(Profile),
@@ -45,7 +45,7 @@ pub enum FamilyError {
 /// The circuits of an application in one scheme, profile and height class. The application determines them: verifiers
 /// build the same ones.
 #[derive(Clone)]
-pub struct AppFamily {
+pub struct AppCircuitSet {
     kind: Kind,
     shape: Shape,
     scheme: Scheme,
@@ -59,28 +59,28 @@ pub struct AppFamily {
 /// two, and the whole table is cut into blocks.
 const LARGER_BLOCKS: f64 = 2.0;
 
-impl AppFamily {
+impl AppCircuitSet {
     /// Finds the size of an application's circuits, in some tenths of a second.
     ///
     /// # Errors
-    /// [`FamilyError`].
+    /// [`CircuitSetError`].
     pub fn new(
         app: Arc<dyn Application>,
         scheme: Scheme,
         profile: Profile,
         class: HeightClass,
-    ) -> Result<Self, FamilyError> {
+    ) -> Result<Self, CircuitSetError> {
         let complete = match scheme {
             Scheme::Selected => false,
             Scheme::Complete => true,
-            other => return Err(FamilyError::Scheme(other)),
+            other => return Err(CircuitSetError::Scheme(other)),
         };
         let size = Size { height_max: class.height_max(), capacity: 1 };
         let kind = Kind { size, app: Some(app), complete, translation: None };
         let Found { kind, shape, elements, bits } = match profile {
             Profile::Grove100 => sized::<Quadratic>(&UNIQUE_100, kind)?,
             Profile::Grove128 => sized::<Cubic>(&JOHNSON_128, kind)?,
-            Profile::Proven | Profile::Johnson | Profile::Paper => return Err(FamilyError::Profile(profile)),
+            Profile::Proven | Profile::Johnson | Profile::Paper => return Err(CircuitSetError::Profile(profile)),
         };
         Ok(Self { kind, shape, scheme, profile, class, elements, bits })
     }
@@ -88,7 +88,7 @@ impl AppFamily {
     /// The circuits of digest translation to `tree`, with buckets of 2^`bucket_height` slots.
     ///
     /// # Errors
-    /// [`FamilyError`].
+    /// [`CircuitSetError`].
     ///
     /// # Panics
     /// If buckets have fewer than 2 or more than 2^8 slots.
@@ -97,11 +97,11 @@ impl AppFamily {
         class: HeightClass,
         bucket_height: u8,
         tree: KeccakTree,
-    ) -> Result<Self, FamilyError> {
+    ) -> Result<Self, CircuitSetError> {
         if let KeccakTree::OpenZeppelin(types) = &tree
             && !(1..=MAX_COLUMNS).contains(&types.len())
         {
-            return Err(FamilyError::Columns(types.len()));
+            return Err(CircuitSetError::Columns(types.len()));
         }
         assert!((1..=8).contains(&bucket_height), "buckets of height {bucket_height}");
         let size = Size { height_max: class.height_max(), capacity: 1 << bucket_height };
@@ -109,7 +109,7 @@ impl AppFamily {
         let Found { kind, shape, elements, bits } = match profile {
             Profile::Grove100 => fixed::<Quadratic>(&UNIQUE_100, kind)?,
             Profile::Grove128 => fixed::<Cubic>(&JOHNSON_128, kind)?,
-            Profile::Proven | Profile::Johnson | Profile::Paper => return Err(FamilyError::Profile(profile)),
+            Profile::Proven | Profile::Johnson | Profile::Paper => return Err(CircuitSetError::Profile(profile)),
         };
         Ok(Self { kind, shape, scheme: Scheme::Tree, profile, class, elements, bits })
     }
@@ -167,13 +167,13 @@ struct Found {
     bits: SoundnessBits,
 }
 
-fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyError> {
+fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, CircuitSetError> {
     let of = |capacity: usize| Kind { size: Size { capacity, ..kind.size }, ..kind.clone() };
     let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
-    let too_large = FamilyError::TooLarge { output_len };
+    let too_large = CircuitSetError::TooLarge { output_len };
     // The merge alone.
-    let modes = kind.family().modes();
-    let merge = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.family().merge(parameters).blocks());
+    let modes = kind.circuit_set().modes();
+    let merge = recursion::fixed_point::<K>(rounds, &modes, |parameters| kind.circuit_set().merge(parameters).blocks());
     let merge = merge.ok_or(too_large.clone())?;
     let most = merge.layout().committed().elements() as f64;
     let larger = kind.app.as_ref().map_or(1.0, |app| app.circuits().larger());
@@ -191,9 +191,9 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     // The rows of a bucket are linear in its capacity, except for the rows of paths.
     let rows = |capacity: usize| {
         let kind = of(capacity);
-        let bucket = kind.family().bucket(&merge);
+        let bucket = kind.circuit_set().bucket(&merge);
         let mut rows = Table::ALL.map(|table| bucket.rows(table));
-        rows[Table::Permutation as usize] -= kind.family().nodes();
+        rows[Table::Permutation as usize] -= kind.circuit_set().nodes();
         rows
     };
     let (few, more) = if kind.complete { (64, 128) } else { (4, 12) };
@@ -203,7 +203,7 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
             let each = (high[table] as f64 - low[table] as f64) / (more - few) as f64;
             (low[table] as f64 + each * (capacity as f64 - few as f64)).ceil().max(0.0) as usize
         });
-        rows[Table::Permutation as usize] += of(capacity).family().nodes();
+        rows[Table::Permutation as usize] += of(capacity).circuit_set().nodes();
         rows
     };
     let holds = |capacity: usize| fits(needed(predicted(capacity)));
@@ -219,19 +219,19 @@ fn sized<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyErro
     let most = if kind.complete { 1 << most.max(1).ilog2() } else { most.max(1) };
     let capacity = capacity.ok_or(too_large)?.min(most);
     let near = needed(predicted(capacity));
-    let found = recursion::fixed_point_near::<K>(rounds, &modes, near, |it| of(capacity).family().blocks(it));
+    let found = recursion::fixed_point_near::<K>(rounds, &modes, near, |it| of(capacity).circuit_set().blocks(it));
     settled(of(capacity), found)
 }
 
 /// [`Found`] for a kind whose capacity is known.
-fn fixed<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, FamilyError> {
-    let found = recursion::fixed_point(rounds, &kind.family().modes(), |it| kind.family().blocks(it));
+fn fixed<K: Extension>(rounds: &[Round], kind: Kind) -> Result<Found, CircuitSetError> {
+    let found = recursion::fixed_point(rounds, &kind.circuit_set().modes(), |it| kind.circuit_set().blocks(it));
     settled::<K>(kind, found)
 }
 
-fn settled<K: Extension>(kind: Kind, parameters: Option<Parameters<K>>) -> Result<Found, FamilyError> {
+fn settled<K: Extension>(kind: Kind, parameters: Option<Parameters<K>>) -> Result<Found, CircuitSetError> {
     let output_len = kind.app.as_ref().map_or(0, |app| app.output_len());
-    let parameters = parameters.ok_or(FamilyError::TooLarge { output_len })?;
+    let parameters = parameters.ok_or(CircuitSetError::TooLarge { output_len })?;
     let shape = Shape { blocks: parameters.layout().blocks(), variables: parameters.schedule().variables };
     Ok(Found { kind, shape, elements: parameters.layout().committed().elements(), bits: bits(&parameters) })
 }
