@@ -5,8 +5,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Optional commands: name, feature, whether this build has it, and purpose.
 const OPTIONAL: [(&str, &str, bool, &str); 4] = [
     ("serve", "serve", cfg!(feature = "serve"), "take changes over HTTP and keep every batch proven"),
-    ("worker", "queue", cfg!(feature = "queue"), "make proofs for leaders elsewhere"),
-    ("jobs", "queue", cfg!(feature = "queue"), "look at the queue of workers"),
+    ("worker", "queue", cfg!(feature = "queue"), "make the proofs that other commands put into a queue"),
+    ("jobs", "queue", cfg!(feature = "queue"), "list runs and jobs of the queue, retry, cancel and clean"),
     ("lab", "lab", cfg!(feature = "lab"), "models of proving hardware"),
 ];
 
@@ -19,7 +19,7 @@ const PARTS: [(&str, bool, &str); 4] = [
 ];
 
 /// How to get all commands and parts.
-pub(crate) const REMEDY: &str = "install a build with every feature: make install";
+pub(crate) const REMEDY: &str = "install a build that has it: make install";
 
 /// The text of the help about commands and parts that this build lacks. Empty if it has all.
 pub(crate) fn text() -> String {
@@ -33,7 +33,7 @@ pub(crate) fn text() -> String {
     if lines.is_empty() {
         return String::new();
     }
-    format!("Not in this build (make install has every feature):\n{}", lines.join("\n"))
+    format!("Not in this build (make install adds all of these):\n{}", lines.join("\n"))
 }
 
 /// The error for a command that only another build has.

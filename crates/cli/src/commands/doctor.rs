@@ -16,7 +16,7 @@ use crate::leader;
 use crate::progress::Counter;
 use crate::report::{Report, count, seconds};
 
-/// Look at everything in a store: every page, row, batch and proof; repair nothing
+/// Check everything in a store: every page, row, batch and proof; repair nothing
 ///
 /// Also measures how fast this machine proves, which the estimates of later commands use.
 #[derive(Debug, clap::Args)]

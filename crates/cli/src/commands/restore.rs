@@ -14,7 +14,7 @@ use crate::exit::CliError;
 use crate::files;
 use crate::report::{Report, count, seconds, size};
 
-/// Make a store of a backup
+/// Create a store from a backup
 ///
 /// Builds the store next to its place, and moves it there in one step after these checks: the checksums of the backup are right,
 /// the store has the commitment that the backup names, and its roots, rows and nodes are equal when computed again.
