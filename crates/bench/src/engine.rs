@@ -170,7 +170,7 @@ fn measure(args: &Args) -> anyhow::Result<()> {
     let start = Instant::now();
     let last = Arc::new(Last::default());
     let observer: Arc<dyn Observer> = Arc::new(Watch(Arc::clone(&last)));
-    let ours = GroveBackend::new(args.profile, class)?.with_observer(&observer);
+    let ours = GroveBackend::new(args.profile, class)?.with_observer(Some(&observer));
     let start = start.elapsed().as_secs_f64();
     let loaded = memory::start_peak();
     let own = Subject::new(&ours)?;

@@ -207,12 +207,11 @@ impl GroveBackend {
         Self { spec, rules, engine, observer: None }
     }
 
-    /// Reports proofs to `observer` under the names of their circuits, `bucket` and `merge`. Reported rows are rows of
-    /// permutations.
+    /// Reports proofs to `observer`, if there is one, under the names of their circuits, `bucket` and `merge`. Reported
+    /// rows are rows of permutations.
     #[must_use]
-    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
-        self.observer = Some(Arc::clone(observer));
-        self
+    pub fn with_observer(self, observer: Option<&Arc<dyn Observer>>) -> Self {
+        Self { observer: observer.cloned(), ..self }
     }
 }
 

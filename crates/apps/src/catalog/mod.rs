@@ -326,10 +326,6 @@ impl Application {
         family: &AppFamily,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
-        let backend = family.backend(self.spec())?;
-        Ok(match observer {
-            Some(observer) => Arc::new(backend.with_observer(observer)),
-            None => Arc::new(backend),
-        })
+        Ok(Arc::new(family.backend(self.spec())?.with_observer(observer)))
     }
 }
