@@ -32,6 +32,6 @@ pub use batch::{Batch, BatchError};
 pub use evergrove_verifier::schema;
 pub use hashing::batch_digest;
 pub use memory::MemoryStore;
-pub use native::{NativeBackend, Violation};
+pub use native::{NativeBackend, Violation, check_statement};
 pub use store::{PageId, Store, StoreError, StoreMut};
 pub use vector::{Occupied, Vector, VectorError};

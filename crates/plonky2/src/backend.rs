@@ -6,10 +6,10 @@ use std::sync::Arc;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendId, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, Violation, Witness,
+    NodeProof, RecursionBackend, Witness, check_statement,
 };
 use evergrove_primitives::Digest;
-use evergrove_verifier::{HeightClass, Profile, Statement};
+use evergrove_verifier::{HeightClass, Profile};
 use plonky2::iop::witness::PartialWitness;
 
 use crate::apps::family::Circuits;
@@ -172,15 +172,6 @@ pub(crate) fn build(
     Ok((pair, wrap))
 }
 
-/// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
-pub fn check_statement(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
-    let proven = proven?;
-    if proven == *stated {
-        return Ok(());
-    }
-    Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
-}
-
 /// An error of a witness, in its own words.
 pub fn witness_error(e: impl core::fmt::Display) -> BackendError {
     BackendError::Witness(e.to_string())
@@ -199,11 +190,21 @@ impl RecursionBackend for Plonky2Backend {
         match (witness, children) {
             (Witness::Bucket(witness), []) => {
                 let wires = self.bucket_inputs(witness)?;
-                self.circuits.finish(NodeKind::Bucket, witness.statement, Vec::new(), self.circuits.pair.bucket.prove(wires))
+                self.circuits.finish(
+                    NodeKind::Bucket,
+                    witness.statement,
+                    Vec::new(),
+                    self.circuits.pair.bucket.prove(wires),
+                )
             }
             (Witness::Merge(witness), [left, right]) => {
                 let wires = self.merge_inputs(left, right, witness)?;
-                self.circuits.finish(NodeKind::Merge, witness.statement, Vec::new(), self.circuits.pair.merge.prove(wires))
+                self.circuits.finish(
+                    NodeKind::Merge,
+                    witness.statement,
+                    Vec::new(),
+                    self.circuits.pair.merge.prove(wires),
+                )
             }
             (Witness::Wrap, [child]) => self.circuits.prove_wrap(&self.rules, child),
             _ => Err(self.spec.foreign_step(witness, children.len())),

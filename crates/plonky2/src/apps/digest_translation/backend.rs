@@ -8,7 +8,7 @@ use evergrove_apps::digest_translation::{DigestTranslation, Format};
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
-    RecursionBackend, Witness,
+    RecursionBackend, Witness, check_statement,
 };
 use evergrove_primitives::Digest;
 use evergrove_verifier::soundness::SoundnessBits;
@@ -22,7 +22,7 @@ use crate::apps::family::{AppKeys, Circuits, FamilyId};
 use crate::setup::CircuitPair;
 use crate::stark::StarkProver;
 use crate::stark::keccak::{KeccakAir, Permutations};
-use crate::{BACKEND_NAME, Plonky2Verifier, ProverKind, backend_spec, check_statement, witness_error};
+use crate::{BACKEND_NAME, Plonky2Verifier, ProverKind, backend_spec, witness_error};
 
 /// Proves the Keccak digest of all slots with Plonky2, for one profile and height class, in the scheme [`Scheme::Tree`]. One proof
 /// at a time uses all threads of the current rayon pool.

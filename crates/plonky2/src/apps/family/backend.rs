@@ -7,7 +7,7 @@ use evergrove_apps::MapReduceError;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LeafWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, Witness,
+    NodeProof, RecursionBackend, Witness, check_statement,
 };
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::soundness::SoundnessBits;
@@ -20,7 +20,7 @@ use super::{AppKeys, FamilyId, FamilySpec, Size};
 use crate::apps::Plonky2Circuits;
 use crate::circuit::{F, WrapTargets};
 use crate::setup::{Circuit, CircuitPair};
-use crate::{BACKEND_NAME, Plonky2Verifier, ProverKind, backend_spec, check_statement, witness_error};
+use crate::{BACKEND_NAME, Plonky2Verifier, ProverKind, backend_spec, witness_error};
 
 /// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all
 /// threads of the current rayon pool.

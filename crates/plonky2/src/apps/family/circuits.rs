@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evergrove_commit::watch::Observer;
-use evergrove_commit::{BackendError, MergeWitness, NativeBackend, NodeKind, NodeProof};
+use evergrove_commit::{BackendError, MergeWitness, NativeBackend, NodeKind, NodeProof, check_statement};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::Statement;
 use plonky2::iop::witness::PartialWitness;
@@ -14,7 +14,7 @@ use crate::circuit::{Child, F, MergeTargets, PlonkyProof, WrapTargets, circuit_c
 use crate::keys::{CommonData, KeySet, VerifierKey};
 use crate::prover::CircuitProver;
 use crate::setup::{Circuit, CircuitPair, PairSpec, SetupError, build_wrap};
-use crate::{Plonky2Verifier, ProverKind, cache, check_statement, witness_error};
+use crate::{Plonky2Verifier, ProverKind, cache, witness_error};
 
 /// Bucket, merge, and the wrap if the profile has one.
 pub(crate) struct Circuits<S: PairSpec> {
@@ -65,12 +65,7 @@ impl<S: PairSpec> Circuits<S> {
     }
 
     /// Circuits that are built, of outputs of `output_len` elements.
-    pub(crate) fn new(
-        spec: S,
-        pair: CircuitPair<S>,
-        wrap: Option<Circuit<WrapTargets>>,
-        output_len: usize,
-    ) -> Self {
+    pub(crate) fn new(spec: S, pair: CircuitPair<S>, wrap: Option<Circuit<WrapTargets>>, output_len: usize) -> Self {
         let verifier = Plonky2Verifier::of_app(&KeySet::of(&pair, wrap.as_ref()), output_len);
         Self { spec, pair, wrap, verifier }
     }
