@@ -9,7 +9,7 @@ use evergrove_verifier::{HeightClass, Profile};
 use proptest::prelude::*;
 
 static BACKEND: LazyLock<NativeBackend> =
-    LazyLock::new(|| NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(2).with_wrap(true));
+    LazyLock::new(|| NativeBackend::new(Profile::Paper, HeightClass::H27).with_capacity(2));
 
 /// A wrap of a merge of two buckets.
 static PROOF: LazyLock<Arc<NodeProof>> = LazyLock::new(|| {

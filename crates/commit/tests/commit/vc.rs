@@ -7,7 +7,8 @@ use evergrove_verifier::tree::Value;
 use evergrove_verifier::{HeightClass, Profile};
 
 fn native(m: usize, wraps: bool) -> NativeBackend {
-    NativeBackend::new(Profile::Proven, HeightClass::H27).with_capacity(m).with_wrap(wraps)
+    let profile = if wraps { Profile::Paper } else { Profile::Proven };
+    NativeBackend::new(profile, HeightClass::H27).with_capacity(m)
 }
 
 fn table(slots: impl IntoIterator<Item = u64>) -> Vec<(u64, Value)> {
@@ -76,8 +77,7 @@ fn ver_says_why() {
     let (proof, data) = vc::agg(&backend, &[3, 30, 31], &vector).unwrap();
     let claim = table([31, 3, 30]);
     vc::ver(&commitment, &claim, &proof, &backend).unwrap();
-    let refused =
-        |claim: &[(u64, Value)], proof: &NodeProof| vc::ver(&commitment, claim, proof, &backend).unwrap_err();
+    let refused = |claim: &[(u64, Value)], proof: &NodeProof| vc::ver(&commitment, claim, proof, &backend).unwrap_err();
     assert!(refused(&[], &proof).to_string().contains("the batch is empty"));
     assert!(refused(&table([3, 3, 30, 31]), &proof).to_string().contains("index 3 is named twice"));
     assert!(refused(&table([3, 64]), &proof).to_string().contains("index 64 is out of range"));

@@ -95,9 +95,7 @@ fn circuits_survive_the_cache() {
     let bytes = std::fs::read(&file).unwrap();
     let members = [3, 1 << 39];
     let vector = vector(40, members);
-    let prove = |backend: &Plonky2Backend| {
-        vc::agg(backend, &members, &vector).unwrap().0
-    };
+    let prove = |backend: &Plonky2Backend| vc::agg(backend, &members, &vector).unwrap().0;
     let cached = load();
     assert_eq!(std::fs::read(&file).unwrap(), bytes, "a cache that fits is not written again");
     built.verify(&prove(&cached)).unwrap();
