@@ -83,11 +83,6 @@ impl<S: Store> Vector<S> {
         &self.store
     }
 
-    /// Returns the store.
-    pub fn into_store(self) -> S {
-        self.store
-    }
-
     /// The digest of the node at `position` of `level` (0: leaves, H: the root). Reads one page.
     ///
     /// # Panics

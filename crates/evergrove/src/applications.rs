@@ -11,9 +11,9 @@ use evergrove_grove::{AppCircuitSet, GroveVerifier, KeyError};
 #[cfg(feature = "plonky2")]
 use evergrove_plonky2::apps::OnPlonky2;
 #[cfg(feature = "plonky2")]
-use evergrove_plonky2::apps::circuit_set::{AppVerifier, Size};
+use evergrove_plonky2::apps::circuit_set::Size;
 #[cfg(feature = "plonky2")]
-use evergrove_plonky2::{BACKEND_NAME, backend_spec};
+use evergrove_plonky2::{BACKEND_NAME, Plonky2Verifier, backend_spec};
 use evergrove_primitives::hash::poseidon::hash_bytes;
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_store::{Backends, Store};
@@ -206,7 +206,7 @@ impl Config {
         let spec = backend_spec(choice, class, keys.size.capacity);
         let (known, output_len) = (spec.clone(), app.output_len());
         backends.register(spec, move || {
-            let verifier = AppVerifier::new(&keys.set, output_len);
+            let verifier = Plonky2Verifier::of_app(&keys.set, output_len);
             let verify = move |p: &NodeProof| verifier.verify(p);
             Ok(Arc::new(VerifierOnly::new(known.clone(), keys.set.digest(), verify)) as Arc<dyn RecursionBackend>)
         });

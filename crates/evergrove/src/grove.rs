@@ -16,11 +16,7 @@ impl Config {
         for (spec, profile, class) in specs() {
             let observer = self.observer.clone();
             backends.register(spec, move || {
-                let backend = GroveBackend::new(profile, class)?;
-                let backend = match &observer {
-                    Some(observer) => backend.with_observer(observer),
-                    None => backend,
-                };
+                let backend = GroveBackend::new(profile, class)?.with_observer(observer.as_ref());
                 Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
             });
         }

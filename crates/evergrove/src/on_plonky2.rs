@@ -28,11 +28,7 @@ impl Config {
             let (profile, class, config) = (spec.choice.profile, spec.class, self.clone());
             backends.register(spec, move || {
                 let backend = Plonky2Backend::load(profile, class, config.keys.as_deref())?.with_prover(config.prover);
-                let backend = match &config.observer {
-                    Some(observer) => backend.with_observer(observer),
-                    None => backend,
-                };
-                Ok(Arc::new(backend) as Arc<dyn RecursionBackend>)
+                Ok(Arc::new(backend.with_observer(config.observer.as_ref())) as Arc<dyn RecursionBackend>)
             });
         }
         backends

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use evergrove_commit::watch::{Observer, Step};
 use evergrove_commit::{
-    BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, Violation, Witness,
+    BackendChoice, BackendError, BackendSpec, NativeBackend, NodeKind, NodeProof, RecursionBackend, Witness,
+    check_statement,
 };
 use evergrove_multilinear::key::{Key, ReadError};
-use evergrove_multilinear::prover::ProofField;
 use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Cubic, Quadratic};
@@ -17,11 +16,11 @@ use evergrove_verifier::argument::soundness::bits;
 use evergrove_verifier::argument::{JOHNSON_128, Round, UNIQUE_100};
 use evergrove_verifier::soundness::SoundnessBits;
 use evergrove_verifier::tables::Table;
-use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
+use evergrove_verifier::{HeightClass, Profile, Scheme};
 
 use crate::application::{Application, Output};
 use crate::circuit::Size;
-use crate::engine::{Circuits, Ended, Engine, Judge, Kind, Shape};
+use crate::engine::{Circuits, Engine, Judge, Kind, Nodes, Shape, Verify};
 
 /// The backend's name in proofs.
 pub const BACKEND_NAME: &str = "grove";
@@ -46,82 +45,6 @@ pub struct GroveBackend {
 
 /// Verifies the proofs of a profile and height class, or of an application.
 pub struct GroveVerifier(Box<dyn Verify>);
-
-/// The interface of verifiers, independent of the field.
-pub(crate) trait Verify: Send + Sync {
-    fn digest(&self) -> Digest;
-    fn write_key(&self, out: &mut dyn Write) -> io::Result<()>;
-    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;
-}
-
-pub(crate) trait Nodes: Verify {
-    /// Rows of the permutation's table.
-    fn rows(&self) -> usize;
-    fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError>;
-    fn merge(
-        &self,
-        children: [&NodeProof; 2],
-        witness: &MergeWitness,
-        ended: Ended<'_>,
-    ) -> Result<NodeProof, BackendError>;
-    /// Proves a merge of digest translation.
-    fn level(
-        &self,
-        children: [Option<&NodeProof>; 2],
-        witness: &LevelWitness,
-        ended: Ended<'_>,
-    ) -> Result<NodeProof, BackendError>;
-}
-
-impl<K: Extension> Verify for Judge<K> {
-    fn digest(&self) -> Digest {
-        Digest(self.key().digest())
-    }
-    fn write_key(&self, mut out: &mut dyn Write) -> io::Result<()> {
-        self.key().write(&mut out)
-    }
-    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.verify(proof)
-    }
-}
-
-impl<K: ProofField> Verify for Engine<K> {
-    fn digest(&self) -> Digest {
-        self.judge().digest()
-    }
-    fn write_key(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.judge().write_key(out)
-    }
-    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.judge().verify(proof)
-    }
-}
-
-impl<K: ProofField> Nodes for Engine<K> {
-    fn rows(&self) -> usize {
-        let shape = self.judge().key().parameters().layout().shape(Table::Permutation);
-        shape.map_or(0, |shape| shape.rows())
-    }
-    fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
-        self.bucket(witness, ended)
-    }
-    fn merge(
-        &self,
-        children: [&NodeProof; 2],
-        witness: &MergeWitness,
-        ended: Ended<'_>,
-    ) -> Result<NodeProof, BackendError> {
-        self.merge(children, witness, ended)
-    }
-    fn level(
-        &self,
-        children: [Option<&NodeProof>; 2],
-        witness: &LevelWitness,
-        ended: Ended<'_>,
-    ) -> Result<NodeProof, BackendError> {
-        self.level(children, witness, ended)
-    }
-}
 
 /// Circuits over the field of a profile.
 pub(crate) enum Built {
@@ -181,10 +104,10 @@ impl Built {
         }
     }
     fn digest(&self) -> Digest {
-        Digest(match self {
-            Self::Unique(circuits) => circuits.judge().key().digest(),
-            Self::Johnson(circuits) => circuits.judge().key().digest(),
-        })
+        match self {
+            Self::Unique(circuits) => circuits.judge().digest(),
+            Self::Johnson(circuits) => circuits.judge().digest(),
+        }
     }
 }
 
@@ -195,24 +118,18 @@ impl GroveBackend {
     /// If the profile belongs to another backend, or the digest of the built key differs from the pinned one.
     pub fn new(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let engine = Built::new(profile, class)?.prover();
-        Ok(Self {
-            spec: backend_spec(profile, class),
-            rules: NativeBackend::new(profile, class),
-            engine,
-            observer: None,
-        })
+        Ok(Self::with(backend_spec(profile, class), NativeBackend::new(profile, class), engine))
     }
     /// The backend of an application; `rules` are the native rules of its scheme.
     pub(crate) fn with(spec: BackendSpec, rules: NativeBackend, engine: Box<dyn Nodes>) -> Self {
         Self { spec, rules, engine, observer: None }
     }
 
-    /// Reports proofs to `observer` under the names of their circuits, `bucket` and `merge`. Reported rows are rows of
-    /// permutations.
+    /// Reports proofs to `observer`, if there is one, under the names of their circuits, `bucket` and `merge`. Reported
+    /// rows are rows of permutations.
     #[must_use]
-    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
-        self.observer = Some(Arc::clone(observer));
-        self
+    pub fn with_observer(self, observer: Option<&Arc<dyn Observer>>) -> Self {
+        Self { observer: observer.cloned(), ..self }
     }
 }
 
@@ -293,7 +210,7 @@ fn read<K: Extension>(
     (mut from, name): (&mut dyn Read, &dyn Fn(Digest) -> Digest),
     expected: Digest,
 ) -> Result<(GroveVerifier, SoundnessBits), KeyError> {
-    let key = Key::<K>::read_as(&mut from, name, expected)?;
+    let key = Key::<K>::read(&mut from, name, expected)?;
     if key.parameters().schedule().rounds != rounds {
         return Err(KeyError::Profile(profile));
     }
@@ -301,22 +218,12 @@ fn read<K: Extension>(
     Ok((GroveVerifier(Box::new(Judge::new(key, Some(output)))), bits))
 }
 
-/// Compares the statement that the native rules compute from the witness with the one to prove. A witness that breaks
-/// the rules would give a proof that does not verify.
-fn agree(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
-    let proven = proven?;
-    if proven == *stated {
-        return Ok(());
-    }
-    Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
-}
-
 impl RecursionBackend for GroveBackend {
     fn spec(&self) -> &BackendSpec {
         &self.spec
     }
     fn key_digest(&self) -> Digest {
-        self.engine.digest()
+        self.engine.judge().digest()
     }
     fn prove(&self, witness: &Witness, children: &[&NodeProof]) -> Result<NodeProof, BackendError> {
         let watched = |kind: NodeKind| -> Box<dyn FnMut(Step)> {
@@ -333,24 +240,24 @@ impl RecursionBackend for GroveBackend {
                     }
                     _ => self.rules.bucket_statement(&witness.leaves),
                 };
-                agree(stated, &witness.statement)?;
+                check_statement(stated, &witness.statement)?;
                 self.engine.bucket(witness, &mut watched(NodeKind::Bucket))
             }
             (Witness::Level(witness), _) if self.spec.choice.scheme == Scheme::Tree => {
                 let children = witness.children(children)?;
                 let stated = self.rules.level_statement(children.map(|child| child.map(|c| &c.statement)), witness);
-                agree(stated, &witness.statement)?;
+                check_statement(stated, &witness.statement)?;
                 self.engine.level(children, witness, &mut watched(NodeKind::Merge))
             }
             (Witness::Merge(witness), &[left, right]) => {
                 let stated = self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings);
-                agree(stated, &witness.statement)?;
+                check_statement(stated, &witness.statement)?;
                 self.engine.merge([left, right], witness, &mut watched(NodeKind::Merge))
             }
             _ => Err(self.spec.foreign_step(witness, children.len())),
         }
     }
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.engine.verify(proof)
+        self.engine.judge().verify(proof)
     }
 }

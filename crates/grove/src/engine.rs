@@ -1,5 +1,6 @@
 //! The circuits, key and provers of one profile and height class.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use evergrove_commit::watch::{Matrix, Phase, Step, Work};
@@ -11,9 +12,10 @@ use evergrove_multilinear::prover::{self, ProofField, Prover};
 use evergrove_multilinear::recursion::{self, Proof, children_data, claim_data};
 use evergrove_multilinear::whir::{self, Stage};
 use evergrove_multilinear::writer::Writer;
-use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::lanes::Isa;
+use evergrove_primitives::{Digest, Goldilocks};
+use evergrove_verifier::argument::transcript::Word;
 use evergrove_verifier::argument::{Reduced, Round, Schedule, tags};
 use evergrove_verifier::key::{Public, VerifyError};
 use evergrove_verifier::tables::Table;
@@ -94,6 +96,36 @@ pub(crate) struct Judge<K> {
     output: Option<Output>,
 }
 
+/// The interface of verifiers, independent of the field.
+pub(crate) trait Verify: Send + Sync {
+    /// The digest of the key.
+    fn digest(&self) -> Digest;
+    fn write_key(&self, out: &mut dyn Write) -> io::Result<()>;
+    /// Accepts exactly the proofs of `proof.statement` with `proof.output` by the circuit of `proof.kind`.
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError>;
+}
+
+/// The interface of engines, independent of the field.
+pub(crate) trait Nodes: Send + Sync {
+    fn judge(&self) -> &dyn Verify;
+    /// Rows of the permutation's table.
+    fn rows(&self) -> usize;
+    fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError>;
+    fn merge(
+        &self,
+        children: [&NodeProof; 2],
+        witness: &MergeWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError>;
+    /// Proves a merge of digest translation, of one or two children.
+    fn level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError>;
+}
+
 /// Callback that is called after each step of a proof.
 pub(crate) type Ended<'a> = &'a mut dyn FnMut(Step);
 
@@ -115,19 +147,25 @@ impl<K: ProofField> Engine<K> {
         let claim = key.at(vec![K::ZERO; key.variables()]);
         Self { circuits, provers, claim }
     }
-    pub(crate) fn judge(&self) -> &Judge<K> {
+    fn key(&self) -> &Key<K> {
+        &self.circuits.judge.key
+    }
+}
+
+impl<K: ProofField> Nodes for Engine<K> {
+    fn judge(&self) -> &dyn Verify {
         &self.circuits.judge
     }
-    fn key(&self) -> &Key<K> {
-        self.judge().key()
+
+    fn rows(&self) -> usize {
+        self.key().parameters().layout().shape(Table::Permutation).map_or(0, |shape| shape.rows())
     }
 
-    pub(crate) fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
+    fn bucket(&self, witness: &BucketWitness, ended: Ended<'_>) -> Result<NodeProof, BackendError> {
         let Kind { size, ref app, complete, .. } = self.circuits.kind;
         if let Some(tree) = &self.circuits.kind.translation {
             return self.slots(tree, witness, ended);
         }
-        let (point, value) = self.claim.clone();
         let leaves = if complete { witness::block } else { witness::bucket };
         let mut free = leaves(size, self.key().digest(), witness);
         let mut output = Vec::new();
@@ -135,35 +173,73 @@ impl<K: ProofField> Engine<K> {
             output = app.map(&witness.leaves)?;
             free.extend(witness::application(size, complete, app.as_ref(), &witness.leaves));
         }
-        let information = information(&witness.statement, self.judge().said(), &output);
-        let public = Public { information, point, value };
+        let public = self.public(&witness.statement, &output, self.claim.clone());
         free.extend(claim_data(&public));
         self.prove(NodeKind::Bucket, witness.statement, output, &free, public, ended)
     }
 
-    pub(crate) fn merge(
+    fn merge(
         &self,
         children: [&NodeProof; 2],
         witness: &MergeWitness,
         ended: Ended<'_>,
     ) -> Result<NodeProof, BackendError> {
-        let [left, right] = children;
         let Kind { size, ref app, complete, .. } = self.circuits.kind;
-        let proofs = [self.judge().decode(left)?, self.judge().decode(right)?];
-        let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
-        ended(Step::new(Phase::Claims, Work::default()));
+        let (data, Reduced { point, value }) = self.verified(children, ended)?;
         let outputs = children.map(|child| &child.output[..]);
         let output = match app {
             Some(app) => app.reduce(outputs[0], outputs[1])?,
             None => Vec::new(),
         };
-        let public =
-            Public { information: information(&witness.statement, self.judge().said(), &output), point, value };
+        let public = self.public(&witness.statement, &output, (point, value));
         let statements = children.map(|child| (&child.statement, child.kind == NodeKind::Merge));
-        let inputs = self.judge().output.map(Output::inputs).unwrap_or_default();
+        let inputs = self.circuits.judge.output.map(Output::inputs).unwrap_or_default();
         let key = self.key().digest();
         let free = witness::merge(size, complete, key, statements, witness, (inputs, outputs));
         self.prove(NodeKind::Merge, witness.statement, output, &[free, data].concat(), public, ended)
+    }
+
+    fn level(
+        &self,
+        children: [Option<&NodeProof>; 2],
+        witness: &LevelWitness,
+        ended: Ended<'_>,
+    ) -> Result<NodeProof, BackendError> {
+        let any = children[0].or(children[1]);
+        let any = any.ok_or_else(|| BackendError::Witness("a node above no child".into()))?;
+        let proofs = children.map(|child| child.unwrap_or(any));
+        let (data, Reduced { point, value }) = self.verified(proofs, ended)?;
+        let sides = children.map(|child| {
+            let verified = child.unwrap_or(any);
+            let stated = (&verified.statement, &verified.output[..]);
+            Side { stated, merge: verified.kind == NodeKind::Merge, empty: child.is_none() }
+        });
+        let statement = witness.statement;
+        let Kind { size, translation: Some(ref tree), .. } = self.circuits.kind else {
+            return Err(BackendError::Internal("a level of circuits without digest translation".into()));
+        };
+        let (free, output) = translation::merge_data(size, self.key().digest(), &statement, tree, sides);
+        let public = self.public(&statement, &output, (point, value));
+        self.prove(NodeKind::Merge, statement, output, &[free, data].concat(), public, ended)
+    }
+}
+
+impl<K: ProofField> Engine<K> {
+    /// The public inputs of a proof of this statement and output that passes on this claim.
+    fn public(&self, statement: &Statement, output: &[Goldilocks], (point, value): (Vec<K>, K)) -> Public<Word, K> {
+        Public { information: information(statement, self.circuits.judge.said(), output), point, value }
+    }
+
+    /// Verifies the proofs of two children. Returns their part of the free data, and the claim that follows from theirs.
+    fn verified(
+        &self,
+        children: [&NodeProof; 2],
+        ended: &mut dyn FnMut(Step),
+    ) -> Result<(Vec<Goldilocks>, Reduced<K>), BackendError> {
+        let [left, right] = children.map(|child| self.circuits.judge.decode(child));
+        let found = children_data(self.key(), &[&left?, &right?]).map_err(refused)?;
+        ended(Step::new(Phase::Claims, Work::default()));
+        Ok(found)
     }
 
     /// Proves a bucket of digest translation.
@@ -183,38 +259,9 @@ impl<K: ProofField> Engine<K> {
             }
         };
         let output = keccak_tree::to_elements(&digest).to_vec();
-        let (point, value) = self.claim.clone();
-        let information = information(&statement, self.judge().said(), &output);
-        let public = Public { information, point, value };
+        let public = self.public(&statement, &output, self.claim.clone());
         free.extend(claim_data(&public));
         self.prove(NodeKind::Bucket, statement, output, &free, public, ended)
-    }
-
-    /// Proves a merge of digest translation, of one or two children.
-    pub(crate) fn level(
-        &self,
-        children: [Option<&NodeProof>; 2],
-        witness: &LevelWitness,
-        ended: Ended<'_>,
-    ) -> Result<NodeProof, BackendError> {
-        let any = children[0].or(children[1]);
-        let any = any.ok_or_else(|| BackendError::Witness("a node above no child".into()))?;
-        let proofs =
-            [self.judge().decode(children[0].unwrap_or(any))?, self.judge().decode(children[1].unwrap_or(any))?];
-        let (data, Reduced { point, value }) = children_data(self.key(), &proofs.each_ref()).map_err(refused)?;
-        ended(Step::new(Phase::Claims, Work::default()));
-        let sides = children.map(|child| {
-            let verified = child.unwrap_or(any);
-            let stated = (&verified.statement, &verified.output[..]);
-            Side { stated, merge: verified.kind == NodeKind::Merge, empty: child.is_none() }
-        });
-        let statement = witness.statement;
-        let Kind { size, translation: Some(ref tree), .. } = self.circuits.kind else {
-            return Err(BackendError::Internal("a level of circuits without digest translation".into()));
-        };
-        let (free, output) = translation::merge_data(size, self.key().digest(), &statement, tree, sides);
-        let public = Public { information: information(&statement, self.judge().said(), &output), point, value };
-        self.prove(NodeKind::Merge, statement, output, &[free, data].concat(), public, ended)
     }
 
     fn prove(
@@ -223,7 +270,7 @@ impl<K: ProofField> Engine<K> {
         statement: Statement,
         output: Vec<Goldilocks>,
         free: &[Goldilocks],
-        public: Public<[Goldilocks; 4], K>,
+        public: Public<Word, K>,
         ended: Ended<'_>,
     ) -> Result<NodeProof, BackendError> {
         let circuit = kind == NodeKind::Merge;
@@ -318,11 +365,6 @@ impl<K: Extension> Judge<K> {
         self.output.map(|output| output.said)
     }
 
-    /// Accepts exactly the proofs of `proof.statement` with `proof.output` by the circuit of `proof.kind`.
-    pub(crate) fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.decode(proof)?.verify(&self.key).map(|_| ()).map_err(refused)
-    }
-
     fn decode(&self, proof: &NodeProof) -> Result<Proof<K>, BackendError> {
         let key = &self.key;
         let rejected = |what: String| BackendError::Rejected(what);
@@ -341,5 +383,19 @@ impl<K: Extension> Judge<K> {
         let (point, value, elements) = decode(key, bytes).map_err(rejected)?;
         let public = Public { information: information(statement, self.said(), output), point, value };
         Ok(Proof { elements, circuit: *kind == NodeKind::Merge, public })
+    }
+}
+
+impl<K: Extension> Verify for Judge<K> {
+    fn digest(&self) -> Digest {
+        Digest(self.key.digest())
+    }
+
+    fn write_key(&self, mut out: &mut dyn Write) -> io::Result<()> {
+        self.key.write(&mut out)
+    }
+
+    fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
+        self.decode(proof)?.verify(&self.key).map(|_| ()).map_err(refused)
     }
 }

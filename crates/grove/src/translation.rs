@@ -397,7 +397,7 @@ pub fn bucket_data(
     let end = messages + (free.len() - messages).next_multiple_of(2 * WORD);
     free.resize(end, ZERO);
 
-    let mut leaves = Leaves::new(base, slots);
+    let mut leaves = Leaves::new(base, slots, &[]);
     for place in 0..slots.len() {
         leaves.write(&mut free, place);
     }
@@ -410,11 +410,13 @@ pub(crate) struct Leaves<'a> {
     slots: &'a [Option<Value>],
     /// All levels except the root's.
     levels: Vec<Vec<Digest>>,
+    /// Siblings on the path above the root.
+    above: &'a [Digest],
     known: BTreeSet<(usize, u64)>,
 }
 
 impl<'a> Leaves<'a> {
-    pub(crate) fn new(base: u64, slots: &'a [Option<Value>]) -> Self {
+    pub(crate) fn new(base: u64, slots: &'a [Option<Value>], above: &'a [Digest]) -> Self {
         let null = null_digest(0);
         let leaf = |(index, value): (u64, &Option<Value>)| value.map_or(null, |value| leaf_digest(index, &value));
         let mut level = (base..).zip(slots).map(leaf).collect::<Vec<_>>();
@@ -423,7 +425,7 @@ impl<'a> Leaves<'a> {
             let above = level.chunks_exact(2).map(|pair| node_digest(&pair[0], &pair[1])).collect();
             levels.push(core::mem::replace(&mut level, above));
         }
-        Self { base, slots, levels, known: BTreeSet::new() }
+        Self { base, slots, levels, above, known: BTreeSet::new() }
     }
     /// Writes the free data of a slot's leaf, its bit, and the siblings on its path that no earlier slot wrote.
     pub(crate) fn write(&mut self, free: &mut Vec<Goldilocks>, place: usize) {
@@ -433,7 +435,8 @@ impl<'a> Leaves<'a> {
         free.extend([ZERO; 3]);
         free.push(Goldilocks::new(value.is_some().into()));
         let siblings = self.levels.iter().enumerate().map(|(height, level)| level[(place >> height) ^ 1]);
-        witness::path(free, &mut self.known, index, &siblings.collect::<Vec<_>>());
+        let siblings: Vec<Digest> = siblings.chain(self.above.iter().copied()).collect();
+        witness::path(free, &mut self.known, index, &siblings);
     }
 }
 

@@ -9,6 +9,7 @@ use evergrove_verifier::tree::{canonical_split, leaf_digest, node_digest, null_d
 
 use crate::application::Application;
 use crate::circuit::Size;
+use crate::translation::{self, Leaves};
 
 const ZERO: Goldilocks = Goldilocks::ZERO;
 
@@ -52,26 +53,10 @@ pub fn block(size: Size, key: [Goldilocks; 4], witness: &BucketWitness) -> Vec<G
     flags(&mut free, statement.height, size.height_max);
     turns(&mut free, block << k, k..size.height_max);
     let nulls = null_digests(size.height_max);
-    let mut values = vec![None; size.capacity];
-    for leaf in leaves {
-        values[(leaf.index % size.capacity as u64) as usize] = Some(leaf.value);
-    }
-    let position = |place: usize| (block << k) + place as u64;
-    let digests = values.iter().enumerate();
-    let mut levels: Vec<Vec<Digest>> =
-        vec![digests.map(|(i, value)| value.map_or(nulls[0], |value| leaf_digest(position(i), &value))).collect()];
-    for height in 0..usize::from(k) {
-        levels.push(levels[height].chunks_exact(2).map(|pair| node_digest(&pair[0], &pair[1])).collect());
-    }
-    let mut known = BTreeSet::new();
-    for (place, value) in values.iter().enumerate() {
-        free.push(Goldilocks::reduce(position(place)));
-        free.extend(value.unwrap_or_default());
-        free.extend([ZERO; 3]);
-        free.push(Goldilocks::new(value.is_some().into()));
-        let within = (0..usize::from(k)).map(|height| levels[height][(place >> height) ^ 1]);
-        let above = (k..statement.height).map(|height| nulls[usize::from(height)]);
-        path(&mut free, &mut known, position(place), &within.chain(above).collect::<Vec<_>>());
+    let values = translation::slots(size, witness);
+    let mut leaves = Leaves::new(block << k, &values, &nulls[usize::from(k)..usize::from(statement.height)]);
+    for place in 0..size.capacity {
+        leaves.write(&mut free, place);
     }
     free
 }

@@ -182,12 +182,8 @@ impl<K: Extension> Key<K> {
         }
         Ok(())
     }
-    /// Reads a key, whose digest must be `expected`, without trailing bytes.
-    pub fn read(from: &mut impl Read, expected: Word) -> Result<Self, ReadError> {
-        Self::read_as(from, |digest| digest, Digest(expected))
-    }
-    /// [`Self::read`] if `expected` is not the digest, but the result of `name` for it.
-    pub fn read_as(
+    /// Reads a key without trailing bytes. The result of `name` for its digest must be `expected`.
+    pub fn read(
         from: &mut impl Read,
         name: impl FnOnce(Digest) -> Digest,
         expected: Digest,

@@ -81,30 +81,6 @@ impl<K: Extension> Combined<K> {
         }
         this
     }
-
-    /// The sum on a row.
-    ///
-    /// # Panics
-    /// Unless the row has a value of each column.
-    pub fn on_row<V: Copy + Into<K>>(&self, row: &[V]) -> K {
-        self.at_point(row, K::ONE)
-    }
-
-    /// The sum at a point, where a constant is multiplied by `activity`.
-    ///
-    /// # Panics
-    /// Unless there is a value of each column.
-    pub fn at_point<V: Copy + Into<K>>(&self, values: &[V], activity: K) -> K {
-        assert_eq!(values.len(), self.columns.len(), "a value of each column");
-        let linear = self.columns.iter().zip(values).map(|(&weight, &x)| weight * x.into());
-        let powers = self
-            .sboxes
-            .iter()
-            .zip(&self.shifts)
-            .zip(values)
-            .map(|((&weight, &shift), &x)| weight * (x.into() + activity * shift).pow(7));
-        linear.sum::<K>() + powers.sum() + self.constant * activity
-    }
 }
 
 /// Fills rows of `width` elements, each of which begins with the twelve words of a state: columns of S-boxes, then the

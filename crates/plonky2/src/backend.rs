@@ -6,16 +6,17 @@ use std::sync::Arc;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendId, BackendSpec, BucketWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, Violation, Witness,
+    NodeProof, RecursionBackend, Witness, check_statement,
 };
 use evergrove_primitives::Digest;
-use evergrove_verifier::{HeightClass, Profile, Statement};
+use evergrove_verifier::{HeightClass, Profile};
 use plonky2::iop::witness::PartialWitness;
 
+use crate::apps::circuit_set::Circuits;
 use crate::cache;
-use crate::circuit::{CircuitSpec, F, PlonkyProof, WrapTargets, circuit_config};
+use crate::circuit::{CircuitSpec, F, WrapTargets, circuit_config};
 use crate::keys::KeySet;
-use crate::prover::{CircuitProver, ProverKind};
+use crate::prover::ProverKind;
 use crate::setup::{Circuit, CircuitPair, build_wrap};
 use crate::verifier::Plonky2Verifier;
 
@@ -38,9 +39,7 @@ pub fn backend_spec(choice: BackendChoice, class: HeightClass, capacity: usize) 
 /// Proves with Plonky2, for one profile and height class. One proof at a time uses all threads of the current rayon pool.
 pub struct Plonky2Backend {
     spec: BackendSpec,
-    pair: CircuitPair,
-    wrap: Option<Circuit<WrapTargets>>,
-    verifier: Plonky2Verifier,
+    circuits: Circuits<CircuitSpec>,
     /// The circuits' constraints as code.
     rules: NativeBackend,
 }
@@ -62,7 +61,7 @@ impl Plonky2Backend {
                 class.height_max()
             )));
         }
-        Ok(Self::assemble(profile, class, pair, wrap))
+        Self::assemble(profile, class, pair, wrap)
     }
 
     /// Builds the circuits without comparing pinned keys, to produce the keys that will be pinned.
@@ -71,62 +70,59 @@ impl Plonky2Backend {
     /// For a profile of another backend, and when the circuits do not fit their rows.
     pub fn build_unpinned(profile: Profile, class: HeightClass) -> Result<Self, BackendError> {
         let (pair, wrap) = build(profile, class, None)?;
-        Ok(Self::assemble(profile, class, pair, wrap))
+        Self::assemble(profile, class, pair, wrap)
     }
 
-    fn assemble(profile: Profile, class: HeightClass, pair: CircuitPair, wrap: Option<Circuit<WrapTargets>>) -> Self {
-        let verifier = Plonky2Verifier::new(&KeySet::of(&pair, wrap.as_ref()));
-        let capacity = pair.bucket.targets.slots.len();
+    fn assemble(
+        profile: Profile,
+        class: HeightClass,
+        pair: CircuitPair,
+        wrap: Option<Circuit<WrapTargets>>,
+    ) -> Result<Self, BackendError> {
+        let circuits = Circuits::new(CircuitSpec::of(profile, class)?, pair, wrap, 0);
+        let capacity = circuits.size().capacity;
         let spec = backend_spec(BackendChoice::new(BACKEND_NAME, profile), class, capacity);
         let rules = NativeBackend::new(profile, class).with_capacity(capacity);
-        Self { spec, pair, wrap, verifier, rules }
+        Ok(Self { spec, circuits, rules })
     }
 
     /// The backend with another prover than the default. Proofs, keys and verifiers stay the same.
     pub fn with_prover(mut self, kind: ProverKind) -> Self {
-        self.pair.bucket.prover = CircuitProver::new(kind);
-        self.pair.merge.prover = CircuitProver::new(kind);
-        if let Some(wrap) = &mut self.wrap {
-            wrap.prover = CircuitProver::new(kind);
-        }
+        self.circuits.set_prover(kind);
         self
     }
 
-    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
-    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
-        self.pair.bucket.prover.observe(NodeKind::Bucket.name(), observer);
-        self.pair.merge.prover.observe(NodeKind::Merge.name(), observer);
-        if let Some(wrap) = &mut self.wrap {
-            wrap.prover.observe(NodeKind::Wrap.name(), observer);
-        }
+    /// The backend that tells `observer`, if there is one, of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
+    pub fn with_observer(mut self, observer: Option<&Arc<dyn Observer>>) -> Self {
+        self.circuits.observe(observer);
         self
     }
 
     /// The keys of the circuits.
     pub fn keys(&self) -> KeySet {
-        KeySet::of(&self.pair, self.wrap.as_ref())
+        self.circuits.keys().set
     }
 
     /// Size of the serialized proving circuits, in bytes: plonky2's prover data of bucket, merge and wrap.
     pub fn proving_key_bytes(&self) -> Result<usize, BackendError> {
-        let circuits =
-            [&self.pair.bucket.data, &self.pair.merge.data].into_iter().chain(self.wrap.iter().map(|w| &w.data));
+        let Circuits { pair, wrap, .. } = &self.circuits;
+        let circuits = [&pair.bucket.data, &pair.merge.data].into_iter().chain(wrap.iter().map(|w| &w.data));
         circuits.map(cache::circuit_size).sum()
     }
 
     /// The verifier of the circuits.
     pub fn verifier(&self) -> &Plonky2Verifier {
-        &self.verifier
+        &self.circuits.verifier
     }
 
     /// The bucket and merge circuits.
     pub fn circuits(&self) -> &CircuitPair {
-        &self.pair
+        &self.circuits.pair
     }
 
     /// The wrap circuit, if the profile has one.
     pub fn wrap_circuit(&self) -> Option<&Circuit<WrapTargets>> {
-        self.wrap.as_ref()
+        self.circuits.wrap.as_ref()
     }
 
     /// The witness of the bucket circuit.
@@ -135,8 +131,9 @@ impl Plonky2Backend {
     /// When the witness contradicts the circuit's rules.
     pub fn bucket_inputs(&self, witness: &BucketWitness) -> Result<PartialWitness<F>, BackendError> {
         check_statement(self.rules.bucket_statement(&witness.leaves), &witness.statement)?;
-        let merge_key = self.pair.merge.data.verifier_only.circuit_digest;
-        self.pair.bucket.targets.assign(witness, merge_key).map_err(witness_error)
+        let CircuitPair { bucket, merge } = &self.circuits.pair;
+        let merge_key = merge.data.verifier_only.circuit_digest;
+        bucket.targets.assign(witness, merge_key).map_err(witness_error)
     }
 
     /// The witness of the merge circuit.
@@ -149,15 +146,8 @@ impl Plonky2Backend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<PartialWitness<F>, BackendError> {
-        let proofs = [self.child(left)?, self.child(right)?];
-        check_statement(
-            self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings),
-            &witness.statement,
-        )?;
-        let [bucket_key, merge_key] = [&self.pair.bucket.data.verifier_only, &self.pair.merge.data.verifier_only];
-        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
-        let targets = &self.pair.merge.targets;
-        targets.assign(witness, children, left.statement.height, bucket_key, merge_key).map_err(witness_error)
+        let targets = &self.circuits.pair.merge.targets;
+        self.circuits.merge_inputs(targets, &self.rules, [left, right], witness)
     }
 
     /// The witness of the wrap circuit.
@@ -165,40 +155,7 @@ impl Plonky2Backend {
     /// # Errors
     /// When the profile has no wrap, or the child does not verify or is not a whole batch's.
     pub fn wrap_inputs(&self, child: &NodeProof) -> Result<PartialWitness<F>, BackendError> {
-        check_statement(self.rules.wrap_statement(&child.statement), &child.statement)?;
-        let circuit = self.wrap()?;
-        let proof = self.child(child)?;
-        let is_bucket = child.kind == NodeKind::Bucket;
-        let key = if is_bucket { &self.pair.bucket.data.verifier_only } else { &self.pair.merge.data.verifier_only };
-        circuit.targets.assign(&proof, is_bucket, key).map_err(witness_error)
-    }
-
-    fn wrap(&self) -> Result<&Circuit<WrapTargets>, BackendError> {
-        self.wrap
-            .as_ref()
-            .ok_or_else(|| BackendError::Witness(format!("profile {} has no wrap", self.spec.choice.profile)))
-    }
-
-    /// Verifies the proof of a child: a merge of an invalid proof would fail late and without a reason.
-    fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
-        if child.kind == NodeKind::Wrap {
-            return Err(BackendError::Witness("a wrapped proof cannot be a child".into()));
-        }
-        self.verifier.verified(child)
-    }
-
-    fn finish(
-        &self,
-        kind: NodeKind,
-        statement: Statement,
-        proof: anyhow::Result<PlonkyProof>,
-    ) -> Result<NodeProof, BackendError> {
-        // Plonky2's witness generation refuses a witness that contradicts the circuit.
-        let proof = proof.map_err(|e| BackendError::Witness(format!("{kind} proof: {e}")))?;
-        let proof = NodeProof { kind, statement, output: Vec::new(), bytes: self.verifier.encode(kind, &proof)? };
-        // Milliseconds, against a proof that a fault of the machine or of cached circuits has spoilt.
-        self.verifier.verify(&proof).map_err(|e| BackendError::Internal(format!("a fresh proof: {e}")))?;
-        Ok(proof)
+        Ok(self.circuits.wrap_inputs(&self.rules, child)?.1)
     }
 }
 
@@ -213,15 +170,6 @@ pub(crate) fn build(
         CircuitPair::build(&spec, hint.map(|k| &k.node_common)).map_err(|e| BackendError::Internal(e.to_string()))?;
     let wrap = profile.wrap().map(|params| build_wrap(&KeySet::of(&pair, None), &circuit_config(&params)));
     Ok((pair, wrap))
-}
-
-/// The constraints, executed: plonky2's prover would panic or make a proof that does not verify.
-pub fn check_statement(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
-    let proven = proven?;
-    if proven == *stated {
-        return Ok(());
-    }
-    Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
 }
 
 /// An error of a witness, in its own words.
@@ -242,21 +190,28 @@ impl RecursionBackend for Plonky2Backend {
         match (witness, children) {
             (Witness::Bucket(witness), []) => {
                 let wires = self.bucket_inputs(witness)?;
-                self.finish(NodeKind::Bucket, witness.statement, self.pair.bucket.prove(wires))
+                self.circuits.finish(
+                    NodeKind::Bucket,
+                    witness.statement,
+                    Vec::new(),
+                    self.circuits.pair.bucket.prove(wires),
+                )
             }
             (Witness::Merge(witness), [left, right]) => {
                 let wires = self.merge_inputs(left, right, witness)?;
-                self.finish(NodeKind::Merge, witness.statement, self.pair.merge.prove(wires))
+                self.circuits.finish(
+                    NodeKind::Merge,
+                    witness.statement,
+                    Vec::new(),
+                    self.circuits.pair.merge.prove(wires),
+                )
             }
-            (Witness::Wrap, [child]) => {
-                let wires = self.wrap_inputs(child)?;
-                self.finish(NodeKind::Wrap, child.statement, self.wrap()?.prove(wires))
-            }
+            (Witness::Wrap, [child]) => self.circuits.prove_wrap(&self.rules, child),
             _ => Err(self.spec.foreign_step(witness, children.len())),
         }
     }
 
     fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        self.verifier.verify(proof)
+        self.circuits.verifier.verify(proof)
     }
 }

@@ -26,9 +26,7 @@ pub mod setup;
 pub mod stark;
 mod verifier;
 
-pub use backend::{
-    BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, backend_id, backend_spec, check_statement, witness_error,
-};
+pub use backend::{BACKEND_NAME, BACKEND_VERSION, Plonky2Backend, backend_id, backend_spec, witness_error};
 pub use convert::shape_of;
 pub use prover::ProverKind;
 pub use verifier::{CircuitVerifier, OtherParams, Plonky2Verifier, VerifierKind, check_params};

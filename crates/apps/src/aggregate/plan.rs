@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use evergrove_commit::schema::Schema;
-use serde::{Deserialize, Serialize};
 
 use super::limbs::{PRODUCTS, SUM, Width};
 use super::pinned::{NotPinned, RowWidth};
@@ -64,20 +63,8 @@ pub enum DecodePlanError {
     NotPinned(#[from] NotPinned),
 }
 
-#[derive(Serialize, Deserialize)]
-struct Encoded {
-    schema: Vec<u8>,
-    filter: Filter,
-    accumulators: Vec<Accumulator>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct EncodedConditional {
-    schema: Vec<u8>,
-    filter: Filter,
-    accumulators: Vec<Accumulator>,
-    conditions: Vec<Option<Filter>>,
-}
+/// The schema's canonical bytes, the filter, the accumulators.
+type Encoded = (Vec<u8>, Filter, Vec<Accumulator>);
 
 impl Plan {
     /// A plan over the rows of `schema`.
@@ -202,14 +189,12 @@ impl Plan {
     /// The canonical encoding: a version, then in postcard the schema's canonical bytes, the filter, the accumulators
     /// and, in version 3, their conditions.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let (schema, filter, accumulators) = (self.schema.to_bytes(), self.filter.clone(), self.accumulators.clone());
+        let plan = (self.schema.to_bytes(), &self.filter, &self.accumulators);
         // These are lists of numbers, so writing them to a growing vector cannot fail.
         let (version, encoded) = if self.conditions.is_empty() {
-            let version = if self.width.is_some() { PINNED } else { VERSION };
-            (version, postcard::to_stdvec(&Encoded { schema, filter, accumulators }))
+            (if self.width.is_some() { PINNED } else { VERSION }, postcard::to_stdvec(&plan))
         } else {
-            let conditions = self.conditions.clone();
-            (CONDITIONAL, postcard::to_stdvec(&EncodedConditional { schema, filter, accumulators, conditions }))
+            (CONDITIONAL, postcard::to_stdvec(&(plan, &self.conditions)))
         };
         [vec![version], encoded.unwrap_or_default()].concat()
     }
@@ -237,31 +222,23 @@ impl Plan {
     /// # Errors
     /// If [`Self::to_bytes`] does not produce these bytes for any plan.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodePlanError> {
-        let (&found, rest) = bytes.split_first().ok_or(DecodePlanError::Encoding)?;
-        if found == CONDITIONAL {
-            return Self::conditional(bytes, rest);
+        let wrong = || DecodePlanError::Encoding;
+        let (&found, rest) = bytes.split_first().ok_or_else(wrong)?;
+        let ((schema, filter, accumulators), conditions): (Encoded, Vec<Option<Filter>>) = match found {
+            VERSION | PINNED => (postcard::from_bytes(rest).map_err(|_| wrong())?, vec![]),
+            CONDITIONAL => postcard::from_bytes(rest).map_err(|_| wrong())?,
+            _ => return Err(DecodePlanError::Version { found }),
+        };
+        if found == CONDITIONAL && conditions.len() != accumulators.len() {
+            return Err(wrong());
         }
-        if found != VERSION && found != PINNED {
-            return Err(DecodePlanError::Version { found });
-        }
-        let encoded: Encoded = postcard::from_bytes(rest).map_err(|_| DecodePlanError::Encoding)?;
-        let schema = Schema::from_bytes(&encoded.schema).map_err(|_| DecodePlanError::Encoding)?;
-        let mut plan = Self::new(schema, encoded.filter, encoded.accumulators)?;
+        let schema = Schema::from_bytes(&schema).map_err(|_| wrong())?;
+        let conditions = conditions.into_iter().chain(core::iter::repeat(None));
+        let mut plan = Self::with_conditions(schema, filter, accumulators.into_iter().zip(conditions).collect())?;
         if found == PINNED {
             plan = plan.with_pinned_key()?;
         }
-        if plan.to_bytes() == bytes { Ok(plan) } else { Err(DecodePlanError::Encoding) }
-    }
-
-    fn conditional(bytes: &[u8], rest: &[u8]) -> Result<Self, DecodePlanError> {
-        let encoded: EncodedConditional = postcard::from_bytes(rest).map_err(|_| DecodePlanError::Encoding)?;
-        if encoded.conditions.len() != encoded.accumulators.len() {
-            return Err(DecodePlanError::Encoding);
-        }
-        let schema = Schema::from_bytes(&encoded.schema).map_err(|_| DecodePlanError::Encoding)?;
-        let accumulators = encoded.accumulators.into_iter().zip(encoded.conditions).collect();
-        let plan = Self::with_conditions(schema, encoded.filter, accumulators)?;
-        if plan.to_bytes() == bytes { Ok(plan) } else { Err(DecodePlanError::Encoding) }
+        if plan.to_bytes() == bytes { Ok(plan) } else { Err(wrong()) }
     }
 }
 

@@ -180,10 +180,11 @@ impl Filter {
         stack.swap_remove(0)
     }
 
-    /// The filter that passes rows for which all of these tests are true.
-    pub(super) fn all_of(tests: Vec<Test>) -> Self {
-        let all = Step::All(tests.len() as u16);
-        Self { steps: tests.into_iter().map(|test| Step::Test { test, negated: false }).chain([all]).collect() }
+    /// The filter that passes rows for which all of these tests, or their negations, are true.
+    pub(super) fn all_of(tests: impl IntoIterator<Item = Test>, negated: bool) -> Self {
+        let mut steps: Vec<Step> = tests.into_iter().map(|test| Step::Test { test, negated }).collect();
+        steps.push(Step::All(steps.len() as u16));
+        Self { steps }
     }
 
     /// The filter that passes rows that pass both.
@@ -237,15 +238,9 @@ impl Test {
             },
             Self::Less { left, right } => {
                 number(schema, left)?;
-                if at(schema, right)?.kind == at(schema, left)?.kind { Ok(()) } else { Err(QueryError::Column(right)) }
+                same_kind(schema, left, right)
             }
-            Self::Equal { left, right } => {
-                if at(schema, right)?.kind == at(schema, left)?.kind {
-                    Ok(())
-                } else {
-                    Err(QueryError::Column(right))
-                }
-            }
+            Self::Equal { left, right } => same_kind(schema, left, right),
         }
     }
 }
@@ -299,6 +294,10 @@ pub(super) fn number(schema: &Schema, column: ColumnIndex) -> Result<(), QueryEr
 
 fn nullable(schema: &Schema, column: ColumnIndex) -> Result<(), QueryError> {
     if at(schema, column)?.nullable { Ok(()) } else { Err(QueryError::Column(column)) }
+}
+
+fn same_kind(schema: &Schema, left: ColumnIndex, right: ColumnIndex) -> Result<(), QueryError> {
+    if at(schema, right)?.kind == at(schema, left)?.kind { Ok(()) } else { Err(QueryError::Column(right)) }
 }
 
 /// Checks that `known` ascends, names only nullable columns, and contains `needed` if that column is nullable.

@@ -273,13 +273,10 @@ impl Fold<'_> {
     /// The result of a test, which treats null like any other value.
     fn test(&mut self, b: &mut dyn Arithmetic, row: &mut Row<'_>, test: &Test, input: usize) -> Bool {
         match *test {
-            Test::Null { column } => match row.known(b, column) {
-                Some(known) => b.not(known),
-                None => {
-                    let zero = b.zero();
-                    b.boolean(zero)
-                }
-            },
+            Test::Null { column } => {
+                let known = row.known(b, column).expect("a plan tests nullable columns alone for null");
+                b.not(known)
+            }
             Test::Within { column, low, high } if low == high => {
                 let x = row.number(b, column).x;
                 all_equal(b, &[x], &self.inputs[input..=input])

@@ -331,10 +331,6 @@ impl Application {
         circuit_set: &AppCircuitSet,
         observer: Option<&Arc<dyn Observer>>,
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
-        let backend = circuit_set.backend(self.spec())?;
-        Ok(match observer {
-            Some(observer) => Arc::new(backend.with_observer(observer)),
-            None => Arc::new(backend),
-        })
+        Ok(Arc::new(circuit_set.backend(self.spec())?.with_observer(observer)))
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BlockWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
-    RecursionBackend, Violation, Witness,
+    RecursionBackend, Violation, Witness, check_statement,
 };
 use evergrove_verifier::keys::{CircuitKey, PaperKeys, pinned_paper};
 use evergrove_verifier::{HeightClass, Profile, Scheme, Statement};
@@ -17,7 +17,7 @@ use evergrove_plonky2::cache::circuit_bytes;
 use evergrove_plonky2::circuit::{F, PlonkyProof, to_hash};
 use evergrove_plonky2::keys::to_pinned;
 use evergrove_plonky2::prover::ProverKind;
-use evergrove_plonky2::{BACKEND_NAME, backend_spec, check_statement, witness_error};
+use evergrove_plonky2::{BACKEND_NAME, backend_spec, witness_error};
 
 /// Proves the paper's scheme with Plonky2, for one profile and height class. Circuits are built when they are first needed,
 /// those below first. One proof at a time uses all threads of the current rayon pool.

@@ -3,11 +3,10 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use evergrove_commit::vc;
-use evergrove_commit::{MemoryStore, NativeBackend, Store, Vector};
+use evergrove_commit::{MemoryStore, Store, Vector};
 use evergrove_primitives::Goldilocks;
+use evergrove_verifier::HeightClass;
 use evergrove_verifier::tree::Value;
-use evergrove_verifier::{HeightClass, Profile};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
@@ -33,7 +32,7 @@ pub(crate) struct World {
 
 impl World {
     /// A vector of 2^`log_size` slots. 2^`fill_log` of them are filled, and 2^`batch_log` of these are members.
-    pub(crate) fn build(profile: Profile, log_size: u8, fill_log: u8, batch_log: u8) -> anyhow::Result<Self> {
+    pub(crate) fn build(log_size: u8, fill_log: u8, batch_log: u8) -> anyhow::Result<Self> {
         ensure!(batch_log <= fill_log && fill_log <= log_size, "batch, filled slots, size must ascend");
         let class = HeightClass::of(log_size).context("--log-size is from 1 to 40")?;
         let mut rng = ChaCha8Rng::seed_from_u64(27);
@@ -46,11 +45,11 @@ impl World {
         let others = filled.split_off(1 << batch_log);
         ensure!(!others.is_empty(), "no slot is left outside the batch");
 
-        let slots: Vec<(u64, Value)> = table.into_iter().collect();
+        let slots: Vec<(u64, Option<Value>)> = table.into_iter().map(|(i, v)| (i, Some(v))).collect();
         let start = Instant::now();
         // The tree needs no circuits. They are loaded later, so that the memory beyond that of the tree includes them.
-        let pp = vc::setup(log_size, NativeBackend::new(profile, class))?;
-        let (vector, _) = vc::com(&pp, &slots, MemoryStore::new())?;
+        let mut vector = Vector::new(log_size, MemoryStore::new())?;
+        vector.apply(&slots)?;
         let commit_s = start.elapsed().as_secs_f64();
         let filled_count = slots.len();
         drop(slots);

@@ -283,11 +283,6 @@ impl Batch {
         self.structure
     }
 
-    /// The greatest number of leaves under one proof without children: m, or 2^q.
-    pub fn capacity(&self) -> usize {
-        self.structure.capacity()
-    }
-
     /// Number of members.
     pub fn count(&self) -> usize {
         self.root.count

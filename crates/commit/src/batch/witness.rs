@@ -21,19 +21,12 @@ impl Node {
             return Err(BatchError::Stale { height, base, expected: statement.root, found });
         }
         Ok(match &self.shape {
-            NodeShape::Bucket(indices) => {
+            NodeShape::Bucket(indices) | NodeShape::Filled(indices) => {
+                let levels = if matches!(self.shape, NodeShape::Filled(_)) { 0 } else { height };
                 let leaf = |index: &u64| {
                     let value = vector.store().value(*index)?.ok_or(BatchError::EmptySlot(*index))?;
-                    let siblings = reader.siblings(*index, 0, height)?;
+                    let siblings = reader.siblings(*index, 0, levels)?;
                     Ok(LeafWitness { index: *index, value, siblings, opening: Vec::new() })
-                };
-                let leaves = indices.iter().map(leaf).collect::<Result<_, BatchError>>()?;
-                Witness::Bucket(BucketWitness { statement, leaves })
-            }
-            NodeShape::Filled(indices) => {
-                let leaf = |index: &u64| {
-                    let value = vector.store().value(*index)?.ok_or(BatchError::EmptySlot(*index))?;
-                    Ok(LeafWitness { index: *index, value, siblings: Vec::new(), opening: Vec::new() })
                 };
                 let leaves = indices.iter().map(leaf).collect::<Result<_, BatchError>>()?;
                 Witness::Bucket(BucketWitness { statement, leaves })

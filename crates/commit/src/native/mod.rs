@@ -10,7 +10,7 @@ mod complete;
 mod levels;
 mod violation;
 
-pub use violation::Violation;
+pub use violation::{Violation, check_statement};
 
 use evergrove_primitives::Digest;
 use evergrove_verifier::tree::{Value, canonical_digest, leaf_digest, node_digest, root_of_path};
@@ -82,12 +82,6 @@ impl NativeBackend {
     pub fn with_capacity(mut self, capacity: usize) -> Self {
         assert!(capacity > 0, "a bucket holds at least one leaf");
         self.spec.capacity = capacity;
-        self
-    }
-
-    /// The same with or without a wrap.
-    pub fn with_wrap(mut self, wraps: bool) -> Self {
-        self.spec.wraps = wraps;
         self
     }
 

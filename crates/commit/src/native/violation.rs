@@ -192,6 +192,19 @@ pub enum Violation {
     },
 }
 
+/// Compares the statement that the constraints give with the one to prove. A prover would panic, or make a proof that
+/// does not verify.
+///
+/// # Errors
+/// [`BackendError::Witness`].
+pub fn check_statement(proven: Result<Statement, Violation>, stated: &Statement) -> Result<(), BackendError> {
+    let proven = proven?;
+    if proven == *stated {
+        return Ok(());
+    }
+    Err(BackendError::Witness(format!("it proves {proven:?}, not {stated:?}")))
+}
+
 impl From<Violation> for BackendError {
     fn from(violation: Violation) -> Self {
         Self::Witness(violation.to_string())

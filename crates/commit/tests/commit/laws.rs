@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 fn native(height: u8, m: usize, wraps: bool) -> NativeBackend {
     let class = HeightClass::of(height).unwrap();
-    NativeBackend::new(Profile::Proven, class).with_capacity(m).with_wrap(wraps)
+    let profile = if wraps { Profile::Paper } else { Profile::Proven };
+    NativeBackend::new(profile, class).with_capacity(m)
 }
 
 #[test]

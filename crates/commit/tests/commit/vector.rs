@@ -82,7 +82,7 @@ proptest! {
         let all: Vec<_> = slots.keys().map(|i| (*i, None)).collect();
         let c = vector.apply(&all).unwrap();
         prop_assert_eq!(c.root, null_digest(c.height));
-        prop_assert_eq!(vector.into_store(), MemoryStore::new());
+        prop_assert_eq!(vector.store(), &MemoryStore::new());
     }
 }
 
@@ -95,7 +95,7 @@ fn refusals_carry_the_numbers_and_write_nothing() {
     assert!(e.to_string().contains("index 3 "), "{e}");
     assert!(matches!(vector.value(32), Err(VectorError::OutOfRange { index: 32, height: 5 })));
     assert!(matches!(vector.siblings(u64::MAX, 0, 5), Err(VectorError::OutOfRange { .. })));
-    assert_eq!(vector.into_store(), MemoryStore::new());
+    assert_eq!(vector.store(), &MemoryStore::new());
     let mut vector = Vector::new(40, MemoryStore::new()).unwrap();
     assert!(matches!(vector.grow(), Err(VectorError::Full)));
 }
@@ -133,17 +133,16 @@ fn one_leaf_touches_one_page_of_each_tier() {
     for height in 1..=40u8 {
         let tiers = usize::from(height.div_ceil(7));
         let index = 0x55_5555_5555 & ((1 << height) - 1);
-        let mut vector = Vector::new(height, Counting::default()).unwrap();
-        vector.apply(&[(index ^ 1, Some(value(2)))]).unwrap();
+        let mut store = Counting::default();
+        Vector::new(height, &mut store).unwrap().apply(&[(index ^ 1, Some(value(2)))]).unwrap();
         for (change, writes) in [(Some(value(3)), tiers), (Some(value(3)), 0), (None, tiers)] {
-            let mut store = vector.into_store();
             (*store.reads.get_mut(), store.writes) = (0, 0);
-            vector = Vector::new(height, store).unwrap();
-            vector.apply(&[(index, change)]).unwrap();
+            Vector::new(height, &mut store).unwrap().apply(&[(index, change)]).unwrap();
             // An update that changes nothing also reads the root.
-            assert!(vector.store().reads.load(Ordering::Relaxed) <= tiers.max(2));
-            assert_eq!(vector.store().writes, writes, "height {height}");
+            assert!(store.reads.load(Ordering::Relaxed) <= tiers.max(2));
+            assert_eq!(store.writes, writes, "height {height}");
         }
+        let vector = Vector::new(height, store).unwrap();
         let before = vector.store().reads.load(Ordering::Relaxed);
         vector.siblings(index, 0, height).unwrap();
         assert_eq!(vector.store().reads.load(Ordering::Relaxed) - before, tiers);

@@ -439,7 +439,7 @@ pub fn bucket_data(
 ) -> Vec<Goldilocks> {
     let mut free = begin(size, key, statement);
     let values: Vec<Option<Value>> = slots.iter().map(|row| row.as_ref().map(|row| row.value)).collect();
-    let mut leaves = Leaves::new(statement.base, &values);
+    let mut leaves = Leaves::new(statement.base, &values, &[]);
     let nothing = vec![ZERO; WORD_HALVES * columns];
     for (place, row) in slots.iter().enumerate() {
         let halves = row.as_ref().map_or(&nothing, |row| &row.halves);

@@ -128,7 +128,7 @@ impl<K: Extension> Circuit<K> {
 
 impl Witness {
     /// The demands each of which refuses this witness alone: the circuit without such a demand accepts it. Nothing for
-    /// a witness that the circuit accepts. `sound` is as in [`Self::check_beside`].
+    /// a witness that the circuit accepts. `sound` is as in [`Witness::faults_beside`].
     ///
     /// A demand of multisets refuses alone only if the sets are equal without it: a circuit without one side of a set
     /// refuses honest witnesses ([`Self::sets_without`]).

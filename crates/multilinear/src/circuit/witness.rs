@@ -59,18 +59,8 @@ pub struct InputError {
 impl<K: Extension> Circuit<K> {
     /// Both sides of each check, in their order.
     pub fn checks(&self, witness: &Witness) -> Vec<(K, K)> {
-        let filling = Filling {
-            circuit: self,
-            witness: witness.clone(),
-            free: &[],
-            chosen: &HashMap::new(),
-            taken: 0,
-            nodes: HashMap::new(),
-            roots: HashMap::new(),
-            parts: Vec::new(),
-            paths: Vec::new(),
-            lookups: keccak::Counts::default(),
-        };
+        let (witness, chosen) = (witness.clone(), HashMap::new());
+        let filling = Filling::new(self, witness, &[], &chosen);
         let checks = self.rows.operations.iter().enumerate().filter_map(|(i, row)| Some((i, row.check?)));
         checks
             .map(|(i, wire)| {
@@ -94,18 +84,7 @@ impl<K: Extension> Circuit<K> {
             let rows = self.layout.shape(table).map_or(0, |shape| shape.rows());
             vec![Goldilocks::ZERO; rows * self.tables.columns(table)]
         });
-        let mut filling = Filling {
-            circuit: self,
-            witness: Witness { columns },
-            free,
-            chosen,
-            taken: 0,
-            nodes: HashMap::new(),
-            roots: HashMap::new(),
-            parts: Vec::new(),
-            paths: Vec::new(),
-            lookups: keccak::Counts::default(),
-        };
+        let mut filling = Filling::new(self, Witness { columns }, free, chosen);
         for &(table, row) in &self.order {
             filling.row(table, row as usize);
         }
@@ -182,18 +161,14 @@ impl Witness {
 
     /// Checks the constraints of each row and the bus, exactly and one by one; a proof shows them all at once.
     pub fn check<K: Extension>(&self, circuit: &Circuit<K>) -> Result<(), Fault> {
-        Judge { circuit, witness: self, sound: None }.first()
-    }
-    /// [`Self::check`] of a witness that has most rows in common with `sound`, which has no faults: only the rows that
-    /// differ are evaluated. For many attacks on one circuit.
-    pub fn check_beside<K: Extension>(&self, circuit: &Circuit<K>, sound: &Self) -> Result<(), Fault> {
-        Judge { circuit, witness: self, sound: Some(sound) }.first()
+        self.faults(circuit).into_iter().next().map_or(Ok(()), Err)
     }
     /// All faults, row by row, then tuple by tuple.
     pub fn faults<K: Extension>(&self, circuit: &Circuit<K>) -> Vec<Fault> {
         Judge { circuit, witness: self, sound: None }.all()
     }
-    /// [`Self::faults`] in the way of [`Self::check_beside`].
+    /// [`Self::faults`] of a witness that has most rows in common with `sound`, which has no faults: only the rows that
+    /// differ are evaluated. For many attacks on one circuit.
     pub fn faults_beside<K: Extension>(&self, circuit: &Circuit<K>, sound: &Self) -> Vec<Fault> {
         Judge { circuit, witness: self, sound: Some(sound) }.all()
     }
@@ -211,10 +186,6 @@ impl<K: Extension> Judge<'_, K> {
         let mut faults = self.constraints();
         faults.extend(self.tuples());
         faults
-    }
-    fn first(&self) -> Result<(), Fault> {
-        let constraint = self.constraints().into_iter().next();
-        constraint.or_else(|| self.tuples().into_iter().next()).map_or(Ok(()), Err)
     }
     /// Calls `f` with the rows to evaluate: table, number, the row, and the row of the witness without faults.
     fn rows<'r>(&'r self, mut f: impl FnMut(Table, usize, &Row<'_, Goldilocks>, Option<&Row<'_, Goldilocks>>)) {
@@ -343,7 +314,27 @@ pub(super) struct Filling<'a, K> {
     pub(super) lookups: keccak::Counts,
 }
 
-impl<K: Extension> Filling<'_, K> {
+impl<'a, K: Extension> Filling<'a, K> {
+    fn new(
+        circuit: &'a Circuit<K>,
+        witness: Witness,
+        free: &'a [Goldilocks],
+        chosen: &'a HashMap<u32, Goldilocks>,
+    ) -> Self {
+        Self {
+            circuit,
+            witness,
+            free,
+            chosen,
+            taken: 0,
+            nodes: HashMap::new(),
+            roots: HashMap::new(),
+            parts: Vec::new(),
+            paths: Vec::new(),
+            lookups: keccak::Counts::default(),
+        }
+    }
+
     /// The next elements of free data, followed by zeros.
     pub(super) fn take<const N: usize>(&mut self) -> [Goldilocks; N] {
         let from = self.free.get(self.taken..).unwrap_or_default();

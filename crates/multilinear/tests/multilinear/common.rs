@@ -1,5 +1,6 @@
-//! Elements for the tests.
+//! Elements for the tests, and the sum of combined constraints.
 
+use evergrove_multilinear::poseidon::Combined;
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;
 use rand_chacha::ChaCha8Rng;
@@ -24,4 +25,13 @@ impl Elements {
     pub(crate) fn elements<K: Extension>(&mut self, n: usize) -> Vec<K> {
         (0..n).map(|_| self.element()).collect()
     }
+}
+
+/// The sum of combined constraints at a point, where a constant is multiplied by `activity`: 1 on a row.
+pub(crate) fn combined_at<K: Extension, V: Copy + Into<K>>(combined: &Combined<K>, values: &[V], activity: K) -> K {
+    assert_eq!(values.len(), combined.columns.len(), "a value of each column");
+    let linear: K = combined.columns.iter().zip(values).map(|(&weight, &x)| weight * x.into()).sum();
+    let boxes = combined.sboxes.iter().zip(&combined.shifts).zip(values);
+    let powers: K = boxes.map(|((&weight, &shift), &x)| weight * (x.into() + activity * shift).pow(7)).sum();
+    linear + powers + combined.constant * activity
 }

@@ -5,8 +5,10 @@ use evergrove_multilinear::key::{Key, ReadError};
 use evergrove_multilinear::prover::{self, ProofField, Prover};
 use evergrove_multilinear::recursion::{Children, Modes, Proof, children_data, claim_data, fixed_point};
 use evergrove_multilinear::reference;
+use evergrove_primitives::Digest;
 use evergrove_primitives::field::extension::Extension;
 use evergrove_primitives::field::{Field, Goldilocks, Quadratic};
+use evergrove_verifier::argument::transcript::Word;
 use evergrove_verifier::argument::{Claim, Parameters, Reader, Reduced, Round, UNIQUE_100, read_up_to_fixed, reduce};
 use evergrove_verifier::key::{Check, KeyError, Public, VerifyError};
 use evergrove_verifier::poseidon::digest;
@@ -276,15 +278,16 @@ fn keys_are_read_as_they_were_written() {
     let mut bytes = Vec::new();
     key.write(&mut bytes).unwrap();
     assert!(bytes.len() < 40 << 20, "{} bytes", bytes.len());
-    let read = Key::<Quadratic>::read(&mut &bytes[..], key.digest()).unwrap();
-    assert_eq!((read.digest(), read.parameters()), (key.digest(), key.parameters()));
-    assert!(matches!(Key::<Quadratic>::read(&mut &bytes[..], Default::default()), Err(ReadError::Digest { .. })));
-    assert!(matches!(Key::<Quadratic>::read(&mut &bytes[..bytes.len() - 1], key.digest()), Err(ReadError::Io(_))));
+    let read = |mut bytes: &[u8], digest: Word| Key::<Quadratic>::read(&mut bytes, |digest| digest, Digest(digest));
+    let same = read(&bytes, key.digest()).unwrap();
+    assert_eq!((same.digest(), same.parameters()), (key.digest(), key.parameters()));
+    assert!(matches!(read(&bytes, Default::default()), Err(ReadError::Digest { .. })));
+    assert!(matches!(read(&bytes[..bytes.len() - 1], key.digest()), Err(ReadError::Io(_))));
     // An element of a stack.
     for at in [bytes.len() / 2, bytes.len() - 8] {
         let mut changed = bytes.clone();
         changed[at] ^= 1;
-        assert!(matches!(Key::<Quadratic>::read(&mut &changed[..], key.digest()), Err(ReadError::Digest { .. })));
+        assert!(matches!(read(&changed, key.digest()), Err(ReadError::Digest { .. })));
     }
     // Every number of the head, changed: nothing panics and nothing is accepted.
     for at in 0..56 {
@@ -292,7 +295,7 @@ fn keys_are_read_as_they_were_written() {
             let mut changed = bytes[..1 << 12].to_vec();
             if changed[8 * at..8 * at + 8] != value.to_le_bytes() {
                 changed[8 * at..8 * at + 8].copy_from_slice(&value.to_le_bytes());
-                Key::<Quadratic>::read(&mut &changed[..], key.digest()).unwrap_err();
+                read(&changed, key.digest()).unwrap_err();
             }
         }
     }

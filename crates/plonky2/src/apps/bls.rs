@@ -11,7 +11,7 @@ use plonky2::hash::hashing::PlonkyPermutation;
 use plonky2::iop::generator::{GeneratedValues, SimpleGenerator};
 use plonky2::iop::target::{BoolTarget, Target};
 use plonky2::iop::witness::{PartitionWitness, Witness, WitnessWrite};
-use plonky2::plonk::circuit_data::{CircuitConfig, CommonCircuitData};
+use plonky2::plonk::circuit_data::CommonCircuitData;
 use plonky2::plonk::config::AlgebraicHasher;
 use plonky2::util::serialization::{Buffer, IoResult, Read, Write};
 
@@ -166,23 +166,6 @@ impl Addition {
         });
         Self { slope, chord, inverse, sum: PointTargets::of_output(&sum) }
     }
-}
-
-/// Rows that an addition takes in a circuit of many.
-pub const ROWS_PER_ADDITION: usize = 48;
-
-/// Counts [`ROWS_PER_ADDITION`], on a sum of 64 points.
-pub fn rows_per_addition() -> usize {
-    const POINTS: usize = 64;
-    let mut b = Builder::new(CircuitConfig::standard_recursion_config());
-    let point = |b: &mut Builder| PointTargets::of_output(&b.add_virtual_targets(POINT_ELEMENTS));
-    let mut sum = point(&mut b);
-    let before = b.num_gates();
-    for _ in 1..POINTS {
-        let next = point(&mut b);
-        sum = Addition::build(&mut b, &sum, &next).sum;
-    }
-    (b.num_gates() - before).div_ceil(POINTS - 1)
 }
 
 /// Opens a leaf: its value is the hash of the 14 elements of `leaf.opening`, which are the coordinates of a point of the

@@ -86,19 +86,13 @@ impl OnPlonky2 {
     ) -> Result<Arc<dyn RecursionBackend>, BackendError> {
         match self {
             Self::MapReduce(app) => {
-                let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?.with_prover(prover);
-                Ok(match observer {
-                    Some(observer) => Arc::new(backend.with_observer(observer)),
-                    None => Arc::new(backend),
-                })
+                let backend = AppBackend::load(app.clone(), scheme, profile, class, dir)?;
+                Ok(Arc::new(backend.with_prover(prover).with_observer(observer)))
             }
             Self::Translation(app) => {
                 check_scheme(scheme)?;
-                let backend = TranslationBackend::load(app.clone(), profile, class, dir)?.with_prover(prover);
-                Ok(match observer {
-                    Some(observer) => Arc::new(backend.with_observer(observer)),
-                    None => Arc::new(backend),
-                })
+                let backend = TranslationBackend::load(app.clone(), profile, class, dir)?;
+                Ok(Arc::new(backend.with_prover(prover).with_observer(observer)))
             }
         }
     }

@@ -16,7 +16,7 @@ use evergrove_commit::{BackendError, NodeKind, NodeProof};
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::Isa;
 use evergrove_verifier::wire::{self, Snark, SnarkShape};
-use evergrove_verifier::{HeightClass, Profile, Statement};
+use evergrove_verifier::{HeightClass, Profile};
 use plonky2::field::types::Field;
 use plonky2::plonk::circuit_data::VerifierCircuitData;
 
@@ -38,10 +38,12 @@ pub enum VerifierKind {
     Plonky2,
 }
 
-/// Verifies the proofs of one profile and height class.
+/// Verifies the proofs of one profile and height class, of batches or of an application. Builds no circuit.
 ///
 /// Accepts bytes from anywhere: shape, canonicity and uniqueness of the encoding are checked before plonky2 sees a proof.
 pub struct Plonky2Verifier {
+    /// Elements of an application's output; 0 for batches.
+    output_len: usize,
     bucket: CircuitVerifier,
     merge: CircuitVerifier,
     wrap: Option<CircuitVerifier>,
@@ -145,10 +147,16 @@ impl Plonky2Verifier {
     pub fn by(kind: VerifierKind, isa: Isa, keys: &KeySet) -> Self {
         let circuit = |common, key| CircuitVerifier::by(kind, isa, common, key);
         Self {
+            output_len: 0,
             bucket: circuit(&keys.node_common, &keys.bucket),
             merge: circuit(&keys.node_common, &keys.merge),
             wrap: keys.wrap.as_ref().map(|(common, key)| circuit(common, key)),
         }
+    }
+
+    /// The verifier for an application's circuits with these keys, and outputs of `output_len` elements.
+    pub fn of_app(keys: &KeySet, output_len: usize) -> Self {
+        Self { output_len, ..Self::new(keys) }
     }
 
     /// The verifier with the pinned keys of a profile and height class.
@@ -156,19 +164,25 @@ impl Plonky2Verifier {
         KeySet::pinned(profile, class).map(|keys| Self::new(&keys))
     }
 
-    /// Accepts exactly the proofs of `proof.statement` by the circuit `proof.kind`.
+    /// Accepts exactly the proofs of `proof.statement` with `proof.output` by the circuit `proof.kind`.
+    ///
+    /// # Errors
+    /// [`BackendError::Rejected`].
     ///
     /// Panics on no bytes. [`VerifierKind::Plonky2`] panics on none that anybody will find: it divides by x - zeta, for the
     /// transcript's challenge zeta and queried points x of a domain of at most 2^18 points, which coincide with probability
     /// about 2^-110.
     pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        let public_inputs = self.public_inputs(proof.kind, &proof.statement)?;
+        let public_inputs = self.public_inputs(proof)?;
         self.kind(proof.kind)?.verify(proof.kind, &proof.bytes, public_inputs)
     }
 
     /// The plonky2 proof in `proof`, verified.
-    pub(crate) fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
-        let public_inputs = self.public_inputs(proof.kind, &proof.statement)?;
+    ///
+    /// # Errors
+    /// The errors of [`Self::verify`].
+    pub fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
+        let public_inputs = self.public_inputs(proof)?;
         self.kind(proof.kind)?.verified(proof.kind, &proof.bytes, public_inputs)
     }
 
@@ -187,17 +201,22 @@ impl Plonky2Verifier {
         }
     }
 
-    /// C, d, h, base; then the pinned merge key for bucket and merge.
-    fn public_inputs(&self, kind: NodeKind, st: &Statement) -> Result<Vec<F>, BackendError> {
-        let base = Goldilocks::from_canonical(st.base)
-            .map_err(|_| BackendError::Rejected(format!("base {} is not a position", st.base)))?;
-        let mut out = Vec::with_capacity(crate::circuit::NODE_PUBLIC_INPUTS);
-        out.extend(to_hash(&st.root).elements);
-        out.extend(to_hash(&st.canonical).elements);
+    /// C, d, h, base; of bucket and merge the merge key; the output.
+    fn public_inputs(&self, proof: &NodeProof) -> Result<Vec<F>, BackendError> {
+        let NodeProof { kind, statement: st, output, .. } = proof;
+        let rejected = |what: String| Err(BackendError::Rejected(what));
+        let Ok(base) = Goldilocks::from_canonical(st.base) else {
+            return rejected(format!("base {} is not a position", st.base));
+        };
+        if output.len() != self.output_len {
+            return rejected(format!("an output of {} elements, not {}", output.len(), self.output_len));
+        }
+        let mut out = [to_hash(&st.root).elements, to_hash(&st.canonical).elements].concat();
         out.extend([F::from_canonical_u8(st.height), to_plonky(base)]);
-        if kind != NodeKind::Wrap {
+        if *kind != NodeKind::Wrap {
             out.extend(self.merge.key().circuit_digest.elements);
         }
+        out.extend(output.iter().copied().map(to_plonky));
         Ok(out)
     }
 }

@@ -146,7 +146,7 @@ impl List {
                 order.push((*cell != Cell::Null, encoded.clone()));
                 values.push(encoded);
             }
-            let entry = Entry { cells: cells.clone(), filter: Filter::all_of(tests), encoded: values };
+            let entry = Entry { cells: cells.clone(), filter: Filter::all_of(tests, false), encoded: values };
             if found.insert(order, entry).is_some() {
                 return Err(SqlError::GroupTwice(i));
             }

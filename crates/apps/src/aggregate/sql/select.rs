@@ -16,7 +16,7 @@ use super::literal::Literal;
 use crate::aggregate::Plan;
 use crate::aggregate::answer::{ByGroup, Complete, Distinct, Group, Linear, Moments, Products, Query, Reading, Term};
 use crate::aggregate::exact::{Operation, Rational};
-use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Step, Test};
+use crate::aggregate::query::{Accumulator, ColumnIndex, Filter, MAX_ACCUMULATORS, QueryError, Test};
 
 /// The remedy for unsupported aggregates.
 pub(super) const AGGREGATES: &str = "select COUNT(*), COUNT, SUM, MIN, MAX, AVG, VAR_POP, VAR_SAMP, STDDEV_POP or STDDEV_SAMP of a \
@@ -67,9 +67,7 @@ impl<'a> Selection<'a> {
     pub(super) fn no_other_contents(&mut self, column: ColumnIndex) {
         let Contents(contents) = self.columns.contents(column);
         let tests = contents.into_iter().map(|(_, digest)| Test::Content { column, digest });
-        let mut steps: Vec<Step> = tests.map(|test| Step::Test { test, negated: true }).collect();
-        steps.push(Step::All(steps.len() as u16));
-        self.condition = Some(Filter { steps });
+        self.condition = Some(Filter::all_of(tests, true));
         let count = self.count([column].into());
         self.condition = None;
         self.complete.push(Complete::Others { column: self.columns.at(column).name.clone(), count });
@@ -290,10 +288,8 @@ impl<'a> Selection<'a> {
         let products = if others.is_empty() {
             self.accumulator(product)
         } else {
-            let tests = others.into_iter().map(|column| Step::Test { test: Test::Null { column }, negated: true });
-            let mut steps: Vec<Step> = tests.collect();
-            steps.push(Step::All(steps.len() as u16));
-            self.within(Filter { steps }, |selection| selection.accumulator(product))
+            let known = Filter::all_of(others.into_iter().map(|column| Test::Null { column }), true);
+            self.within(known, |selection| selection.accumulator(product))
         };
         let (left_sum, right_sum) = (self.sum(left, known.clone()), self.sum(right, known.clone()));
         Products { left, right, products, left_sum, right_sum, count: self.count(known.clone()) }

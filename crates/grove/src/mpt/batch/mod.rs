@@ -10,7 +10,7 @@ use evergrove_verifier::ethereum::{Account, CLAIMS_MAX, Claim, HEADER_MAX, Hash,
 
 use super::list::List;
 use super::plan::Step;
-use super::proof::StateProver;
+use super::proof::{StateProver, digest, take};
 use super::witness::digest_under;
 use super::{
     Block, Edge, Join, Kind, NodeProof, PieceError, Plan, Size, StateProof, StateProofError, Statement, Trie, Witness,
@@ -421,12 +421,6 @@ fn count(rest: &mut &[u8], most: usize) -> Result<usize, StateProofError> {
     }
 }
 
-fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Result<&'a [u8; N], StateProofError> {
-    let (own, behind) = rest.split_first_chunk().ok_or(StateProofError::Format("it is cut off"))?;
-    *rest = behind;
-    Ok(own)
-}
-
 /// Reads bytes that are preceded by their number.
 fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], StateProofError> {
     let length = u32::from_le_bytes(*take(rest)?) as usize;
@@ -438,10 +432,6 @@ fn part<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], StateProofError> {
 fn tag([byte]: [u8; 1]) -> Result<Tag, StateProofError> {
     let known = Tag::ALL.into_iter().find(|tag| *tag as u8 == byte);
     known.ok_or(StateProofError::Format("no trie has this tag"))
-}
-
-fn digest(rest: &mut &[u8]) -> Result<Digest, StateProofError> {
-    Digest::from_bytes(take(rest)?).map_err(|_| StateProofError::Format("an element is not below p"))
 }
 
 fn claim(rest: &mut &[u8]) -> Result<Claim, StateProofError> {

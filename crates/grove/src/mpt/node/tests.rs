@@ -114,7 +114,7 @@ impl Slot {
     /// True if the slot accepts these blocks, as a leaf or not, and offers this content. The prover chooses some rows.
     fn accepts(&self, stream: &[u8], leaf: bool, content: Option<&Content>, chosen: &Choices) -> bool {
         let free = data(self.branch, stream, leaf, content);
-        self.circuit.witness_with(&free, chosen).unwrap().check_beside(&self.circuit, &self.sound).is_ok()
+        self.circuit.witness_with(&free, chosen).unwrap().faults_beside(&self.circuit, &self.sound).is_empty()
     }
     /// The choices of an honest prover, row by row.
     fn honest(&self, stream: &[u8], leaf: bool) -> Vec<Goldilocks> {

@@ -548,6 +548,18 @@ impl Size {
     }
 }
 
+/// Reads bytes of a file.
+pub(super) fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Result<&'a [u8; N], StateProofError> {
+    let (own, behind) = rest.split_first_chunk().ok_or(StateProofError::Format("it is cut off"))?;
+    *rest = behind;
+    Ok(own)
+}
+
+/// Reads a digest of a file.
+pub(super) fn digest(rest: &mut &[u8]) -> Result<Digest, StateProofError> {
+    Digest::from_bytes(take(rest)?).map_err(|_| StateProofError::Format("an element is not below p"))
+}
+
 impl StateProof {
     /// True if one proof has room for the witness. Builds the circuit, which takes some tenths of a second.
     pub fn is_possible(witness: &Witness) -> bool {
@@ -616,31 +628,21 @@ impl StateProof {
         }
         let of_block = bytes.starts_with(MAGIC_OF_BLOCK);
         let magic = if of_block { MAGIC_OF_BLOCK } else { MAGIC };
-        let rest = bytes.strip_prefix(magic).ok_or(format("it does not begin with the magic bytes"))?;
-        let cut = || format("it is cut off");
-        let (size, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-        let size = Size::from_bytes(size, of_block).ok_or(format("no circuit has this size"))?;
-        let (&kind, mut rest) = rest.split_first().ok_or_else(cut)?;
+        let mut rest = bytes.strip_prefix(magic).ok_or(format("it does not begin with the magic bytes"))?;
+        let rest = &mut rest;
+        let size = Size::from_bytes(take(rest)?, of_block).ok_or(format("no circuit has this size"))?;
+        let [kind] = *take(rest)?;
         let kind = Kind::from_byte(kind).ok_or(format("no circuit is named so"))?;
-        let mut hash = || -> Result<Hash, StateProofError> {
-            let (hash, behind) = rest.split_first_chunk().ok_or_else(cut)?;
-            rest = behind;
-            Ok(*hash)
-        };
-        let block = if of_block { Some(hash()?) } else { None };
-        let (&count, mut rest) = rest.split_first().ok_or_else(cut)?;
+        let block: Option<Hash> = if of_block { Some(*take(rest)?) } else { None };
+        let [count] = *take(rest)?;
         let mut roots: Vec<(Tag, Hash, Digest)> = Vec::new();
         for _ in 0..count {
-            let (&tag, behind) = rest.split_first().ok_or_else(cut)?;
+            let [tag] = *take(rest)?;
             let known = Tag::ALL.into_iter().find(|own| *own as u8 == tag);
             let rises = |tag: &Tag| roots.last().is_none_or(|&(last, ..)| last < *tag);
             let tag = known.filter(rises).ok_or(format("the tags of its roots do not increase"))?;
-            let (root, behind) =
-                if of_block { (&[0; 32], behind) } else { behind.split_first_chunk::<32>().ok_or_else(cut)? };
-            let (digest, behind) = behind.split_first_chunk().ok_or_else(cut)?;
-            let digest = Digest::from_bytes(digest).map_err(|_| format("an element is not below p"))?;
-            roots.push((tag, *root, digest));
-            rest = behind;
+            let root = if of_block { [0; 32] } else { *take(rest)? };
+            roots.push((tag, root, digest(rest)?));
         }
         if roots.is_empty() {
             return Err(format("it has no root"));

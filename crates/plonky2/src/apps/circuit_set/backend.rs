@@ -7,7 +7,7 @@ use evergrove_apps::MapReduceError;
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LeafWitness, MergeWitness, NativeBackend, NodeKind,
-    NodeProof, RecursionBackend, Witness,
+    NodeProof, RecursionBackend, Witness, check_statement,
 };
 use evergrove_primitives::{Digest, Goldilocks};
 use evergrove_verifier::soundness::SoundnessBits;
@@ -16,11 +16,11 @@ use plonky2::iop::witness::PartialWitness;
 
 use super::circuits::Circuits;
 use super::size::known;
-use super::{AppKeys, AppVerifier, CircuitSetId, CircuitSetSpec, Size};
+use super::{AppKeys, CircuitSetId, CircuitSetSpec, Size};
 use crate::apps::Plonky2Circuits;
 use crate::circuit::{F, WrapTargets};
 use crate::setup::{Circuit, CircuitPair};
-use crate::{BACKEND_NAME, ProverKind, backend_spec, check_statement, witness_error};
+use crate::{BACKEND_NAME, Plonky2Verifier, ProverKind, backend_spec, witness_error};
 
 /// Proves an application's output with Plonky2, for one scheme, profile and height class. One proof at a time uses all
 /// threads of the current rayon pool.
@@ -49,7 +49,7 @@ impl AppBackend {
         let make = |size| CircuitSetSpec::new(app.clone(), scheme, profile, class, size);
         let search = || Size::of(&app, scheme, profile, class).map_err(|e| BackendError::Internal(e.to_string()));
         let circuits = Circuits::load(&id, app.output_len(), cache_dir, make, search)?;
-        let capacity = circuits.size.capacity;
+        let capacity = circuits.size().capacity;
         let rules = match scheme {
             Scheme::Complete => NativeBackend::complete(profile, class, capacity.ilog2() as u8),
             _ => NativeBackend::new(profile, class).with_capacity(capacity),
@@ -66,9 +66,9 @@ impl AppBackend {
         self
     }
 
-    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
+    /// The backend that tells `observer`, if there is one, of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
     #[must_use]
-    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
+    pub fn with_observer(mut self, observer: Option<&Arc<dyn Observer>>) -> Self {
         self.circuits.observe(observer);
         self
     }
@@ -107,7 +107,7 @@ impl AppBackend {
     }
 
     /// The verifier of the circuits.
-    pub fn verifier(&self) -> &AppVerifier {
+    pub fn verifier(&self) -> &Plonky2Verifier {
         &self.circuits.verifier
     }
 
@@ -139,18 +139,10 @@ impl AppBackend {
         right: &NodeProof,
         witness: &MergeWitness,
     ) -> Result<(PartialWitness<F>, Vec<Goldilocks>), BackendError> {
-        let proofs = [self.circuits.child(left)?, self.circuits.child(right)?];
-        check_statement(
-            self.rules.merge_statement(&left.statement, &right.statement, &witness.siblings),
-            &witness.statement,
-        )?;
+        let targets = &self.circuits.pair.merge.targets.node;
+        let wires = self.circuits.merge_inputs(targets, &self.rules, [left, right], witness)?;
         let output = self.circuit_set().app().reduce(&left.output, &right.output).map_err(witness_error)?;
-        let CircuitPair { bucket, merge } = &self.circuits.pair;
-        let [bucket_key, merge_key] = [&bucket.data.verifier_only, &merge.data.verifier_only];
-        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
-        let targets = &merge.targets.node;
-        let wires = targets.assign(witness, children, left.statement.height, bucket_key, merge_key);
-        Ok((wires.map_err(witness_error)?, output))
+        Ok((wires, output))
     }
 }
 
@@ -175,10 +167,7 @@ impl RecursionBackend for AppBackend {
                 let proof = self.circuits.pair.merge.prove(wires);
                 self.circuits.finish(NodeKind::Merge, witness.statement, output, proof)
             }
-            (Witness::Wrap, [child]) => {
-                check_statement(self.rules.wrap_statement(&child.statement), &child.statement)?;
-                self.circuits.prove_wrap(child)
-            }
+            (Witness::Wrap, [child]) => self.circuits.prove_wrap(&self.rules, child),
             _ => Err(self.spec.foreign_step(witness, children.len())),
         }
     }

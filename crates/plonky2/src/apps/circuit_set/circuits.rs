@@ -1,29 +1,28 @@
-//! The circuits of an application, with their prover and verifier: the shared part of its backends.
+//! Bucket, merge and wrap, with their provers and verifier: the shared part of the backends.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use evergrove_commit::watch::Observer;
-use evergrove_commit::{BackendError, NodeKind, NodeProof};
+use evergrove_commit::{BackendError, MergeWitness, NativeBackend, NodeKind, NodeProof, check_statement};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::Statement;
+use plonky2::iop::witness::PartialWitness;
 
-use super::{AppKeys, AppVerifier, CircuitSetId, Size};
-use crate::circuit::{Child, PlonkyProof, WrapTargets, circuit_config};
+use super::{AppKeys, CircuitSetId, Size};
+use crate::circuit::{Child, F, MergeTargets, PlonkyProof, WrapTargets, circuit_config};
 use crate::keys::{CommonData, KeySet, VerifierKey};
 use crate::prover::CircuitProver;
 use crate::setup::{Circuit, CircuitPair, PairSpec, SetupError, build_wrap};
-use crate::{ProverKind, cache, witness_error};
+use crate::{Plonky2Verifier, ProverKind, cache, witness_error};
 
 /// Bucket, merge, and the wrap if the profile has one.
 pub(crate) struct Circuits<S: PairSpec> {
     /// The parameters that fix them.
     pub(crate) spec: S,
-    /// Their size.
-    pub(crate) size: Size,
     pub(crate) pair: CircuitPair<S>,
     pub(crate) wrap: Option<Circuit<WrapTargets>>,
-    pub(crate) verifier: AppVerifier,
+    pub(crate) verifier: Plonky2Verifier,
 }
 
 impl<S: PairSpec> Circuits<S> {
@@ -44,7 +43,7 @@ impl<S: PairSpec> Circuits<S> {
         if let Some((dir, keys)) = &kept {
             let spec = make(keys.size);
             if let Some((pair, wrap)) = cache::load(&id.circuits_file(dir), &spec, wrap.as_ref(), &keys.set) {
-                return Ok(Self::new(spec, keys.size, pair, wrap, output_len));
+                return Ok(Self::new(spec, pair, wrap, output_len));
             }
         }
         let (size, common) = match kept {
@@ -62,17 +61,24 @@ impl<S: PairSpec> Circuits<S> {
             AppKeys { size, set: KeySet::of(&circuits.0, circuits.1.as_ref()) }.keep(dir, id);
         }
         let (pair, wrap) = circuits;
-        Ok(Self::new(spec, size, pair, wrap, output_len))
+        Ok(Self::new(spec, pair, wrap, output_len))
     }
 
-    fn new(spec: S, size: Size, pair: CircuitPair<S>, wrap: Option<Circuit<WrapTargets>>, output_len: usize) -> Self {
-        let verifier = AppVerifier::new(&KeySet::of(&pair, wrap.as_ref()), output_len);
-        Self { spec, size, pair, wrap, verifier }
+    /// Circuits that are built, of outputs of `output_len` elements.
+    pub(crate) fn new(spec: S, pair: CircuitPair<S>, wrap: Option<Circuit<WrapTargets>>, output_len: usize) -> Self {
+        let verifier = Plonky2Verifier::of_app(&KeySet::of(&pair, wrap.as_ref()), output_len);
+        Self { spec, pair, wrap, verifier }
+    }
+
+    /// Leaves of a bucket, or slots of a block, and rows.
+    pub(crate) fn size(&self) -> Size {
+        let spec = self.spec.spec();
+        Size { capacity: spec.capacity, degree_bits: spec.degree_bits }
     }
 
     /// The keys.
     pub(crate) fn keys(&self) -> AppKeys {
-        AppKeys { size: self.size, set: KeySet::of(&self.pair, self.wrap.as_ref()) }
+        AppKeys { size: self.size(), set: KeySet::of(&self.pair, self.wrap.as_ref()) }
     }
 
     fn provers(&mut self) -> impl Iterator<Item = (NodeKind, &mut CircuitProver)> {
@@ -87,8 +93,10 @@ impl<S: PairSpec> Circuits<S> {
     }
 
     /// Tells `observer` of proofs, under the names of their circuits: `bucket`, `merge`, `wrap`.
-    pub(crate) fn observe(&mut self, observer: &Arc<dyn Observer>) {
-        self.provers().for_each(|(kind, prover)| prover.observe(kind.name(), observer));
+    pub(crate) fn observe(&mut self, observer: Option<&Arc<dyn Observer>>) {
+        if let Some(observer) = observer {
+            self.provers().for_each(|(kind, prover)| prover.observe(kind.name(), observer));
+        }
     }
 
     /// The key of a bucket's circuit or a merge's.
@@ -97,10 +105,10 @@ impl<S: PairSpec> Circuits<S> {
         if is_bucket { bucket } else { merge }
     }
 
-    /// Verifies a proof that a circuit will verify.
+    /// Verifies a proof that a circuit will verify: a merge of an invalid proof would fail late and without a reason.
     ///
     /// # Errors
-    /// For a wrapped proof, and the errors of [`AppVerifier::verified`].
+    /// For a wrapped proof, and the errors of [`Plonky2Verifier::verified`].
     pub(crate) fn child(&self, child: &NodeProof) -> Result<PlonkyProof, BackendError> {
         if child.kind == NodeKind::Wrap {
             return Err(BackendError::Witness("a wrapped proof cannot be a child".into()));
@@ -125,6 +133,7 @@ impl<S: PairSpec> Circuits<S> {
         output: Vec<Goldilocks>,
         proof: anyhow::Result<PlonkyProof>,
     ) -> Result<NodeProof, BackendError> {
+        // Plonky2's witness generation refuses a witness that contradicts the circuit.
         let proof = proof.map_err(|e| BackendError::Witness(format!("{kind} proof: {e}")))?;
         let bytes = self.verifier.encode(kind, &proof)?;
         let proof = NodeProof { kind, statement, output, bytes };
@@ -133,15 +142,47 @@ impl<S: PairSpec> Circuits<S> {
         Ok(proof)
     }
 
-    /// Wraps a proof. The caller has checked that it is of a whole vector.
+    /// The witness of the merge circuit with these wires; `rules` are its constraints as code.
     ///
     /// # Errors
-    /// If the profile has no wrap, and the errors of [`Self::child`] and [`Self::finish`].
-    pub(crate) fn prove_wrap(&self, child: &NodeProof) -> Result<NodeProof, BackendError> {
+    /// When a child does not verify, or the witness contradicts the rules.
+    pub(crate) fn merge_inputs(
+        &self,
+        targets: &MergeTargets,
+        rules: &NativeBackend,
+        [left, right]: [&NodeProof; 2],
+        witness: &MergeWitness,
+    ) -> Result<PartialWitness<F>, BackendError> {
+        let proofs = [self.child(left)?, self.child(right)?];
+        let proven = rules.merge_statement(&left.statement, &right.statement, &witness.siblings);
+        check_statement(proven, &witness.statement)?;
+        let children = [(&proofs[0], left.kind == NodeKind::Bucket), (&proofs[1], right.kind == NodeKind::Bucket)];
+        let keys = [true, false].map(|is_bucket| self.key(is_bucket));
+        targets.assign(witness, children, left.statement.height, keys[0], keys[1]).map_err(witness_error)
+    }
+
+    /// The wrap, and the witness of its circuit; `rules` are its constraints as code.
+    ///
+    /// # Errors
+    /// When the profile has no wrap, or the child does not verify or is not a whole vector's.
+    pub(crate) fn wrap_inputs(
+        &self,
+        rules: &NativeBackend,
+        child: &NodeProof,
+    ) -> Result<(&Circuit<WrapTargets>, PartialWitness<F>), BackendError> {
+        check_statement(rules.wrap_statement(&child.statement), &child.statement)?;
         let wrap = self.wrap.as_ref().ok_or_else(|| BackendError::Witness("the profile has no wrap".into()))?;
         let proof = self.child(child)?;
         let Child { is_bucket, key, .. } = self.keyed(&proof, child.kind);
-        let wires = wrap.targets.assign(&proof, is_bucket, key).map_err(witness_error)?;
+        Ok((wrap, wrap.targets.assign(&proof, is_bucket, key).map_err(witness_error)?))
+    }
+
+    /// Wraps a proof.
+    ///
+    /// # Errors
+    /// The errors of [`Self::wrap_inputs`] and [`Self::finish`].
+    pub(crate) fn prove_wrap(&self, rules: &NativeBackend, child: &NodeProof) -> Result<NodeProof, BackendError> {
+        let (wrap, wires) = self.wrap_inputs(rules, child)?;
         self.finish(NodeKind::Wrap, child.statement, child.output.clone(), wrap.prove(wires))
     }
 }

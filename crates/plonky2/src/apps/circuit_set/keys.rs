@@ -1,22 +1,18 @@
-//! Keys of an application's circuits, and the verifier that needs only the keys.
+//! Keys of an application's circuits.
 //!
 //! Keys follow from the application, the scheme, the profile and the height class: a verifier builds the circuits
 //! (seconds), and keeps the keys in a directory that it trusts like the program itself. They never come from a prover.
 
 use std::path::{Path, PathBuf};
 
-use evergrove_commit::{BackendError, BackendId, NodeKind, NodeProof};
-use evergrove_primitives::Goldilocks;
 use evergrove_verifier::soundness::{CircuitShape, Layer, SoundnessBits};
-use evergrove_verifier::{AppId, FriParams, HeightClass, NodeKind as Kind, Profile, Scheme, Statement, keys as pinned};
-use plonky2::field::types::Field;
+use evergrove_verifier::{AppId, FriParams, HeightClass, NodeKind, Profile, Scheme, keys as pinned};
 
 use super::size::{MAX_CAPACITY, MAX_DEGREE_BITS, known};
 use super::{Size, SizeError};
-use crate::circuit::{F, PlonkyProof, to_hash, to_plonky};
+use crate::cache;
 use crate::gates::Gates;
 use crate::keys::{CommonData, KeySet};
-use crate::{CircuitVerifier, backend_id, cache};
 
 /// Version of the circuits of applications: kept keys of another version are not read. A test holds digests of circuits
 /// beside it, so a change of circuits requires a new version.
@@ -102,9 +98,9 @@ impl AppKeys {
         let Ok(node) = node_params(scheme, profile, self.size.degree_bits) else { return Vec::new() };
         let capacity = (scheme == Scheme::Selected).then_some(self.size.capacity);
         let common = &self.set.node_common;
-        let mut out = vec![layer(Kind::Bucket, node, common, capacity), layer(Kind::Merge, node, common, None)];
+        let mut out = vec![layer(NodeKind::Bucket, node, common, capacity), layer(NodeKind::Merge, node, common, None)];
         if let (Some((common, _)), Some(params)) = (&self.set.wrap, wrap_params(&self.set, profile)) {
-            out.push(layer(Kind::Wrap, params, common, None));
+            out.push(layer(NodeKind::Wrap, params, common, None));
         }
         out
     }
@@ -149,80 +145,5 @@ fn layer(kind: NodeKind, fri: FriParams, common: &CommonData, bucket_capacity: O
             quotient_degree_factor: common.quotient_degree_factor as u32,
         },
         bucket_capacity,
-    }
-}
-
-/// Verifies the proofs of one application, scheme, profile and height class. Builds no circuit.
-pub struct AppVerifier {
-    output_len: usize,
-    bucket: CircuitVerifier,
-    merge: CircuitVerifier,
-    wrap: Option<CircuitVerifier>,
-}
-
-impl AppVerifier {
-    /// The verifier with these keys, for outputs of `output_len` elements.
-    pub fn new(keys: &KeySet, output_len: usize) -> Self {
-        Self {
-            output_len,
-            bucket: CircuitVerifier::new(&keys.node_common, &keys.bucket),
-            merge: CircuitVerifier::new(&keys.node_common, &keys.merge),
-            wrap: keys.wrap.as_ref().map(|(common, key)| CircuitVerifier::new(common, key)),
-        }
-    }
-
-    /// Name and version of the backend.
-    pub fn id(&self) -> BackendId {
-        backend_id()
-    }
-
-    /// Accepts exactly the proofs of `proof.statement` with `proof.output` by the circuit `proof.kind`.
-    ///
-    /// # Errors
-    /// [`BackendError::Rejected`]. Panics on no bytes: see [`crate::Plonky2Verifier::verify`].
-    pub fn verify(&self, proof: &NodeProof) -> Result<(), BackendError> {
-        let public_inputs = self.public_inputs(proof.kind, &proof.statement, &proof.output)?;
-        self.kind(proof.kind)?.verify(proof.kind, &proof.bytes, public_inputs)
-    }
-
-    /// The plonky2 proof in `proof`, verified.
-    ///
-    /// # Errors
-    /// The errors of [`Self::verify`].
-    pub fn verified(&self, proof: &NodeProof) -> Result<PlonkyProof, BackendError> {
-        let public_inputs = self.public_inputs(proof.kind, &proof.statement, &proof.output)?;
-        self.kind(proof.kind)?.verified(proof.kind, &proof.bytes, public_inputs)
-    }
-
-    pub(crate) fn encode(&self, kind: NodeKind, proof: &PlonkyProof) -> Result<Vec<u8>, BackendError> {
-        self.kind(kind)?.encode(kind, proof)
-    }
-
-    fn kind(&self, kind: NodeKind) -> Result<&CircuitVerifier, BackendError> {
-        match kind {
-            NodeKind::Bucket => Ok(&self.bucket),
-            NodeKind::Merge => Ok(&self.merge),
-            NodeKind::Wrap => {
-                self.wrap.as_ref().ok_or_else(|| BackendError::Rejected("this profile has no wrap".into()))
-            }
-        }
-    }
-
-    /// C, d, h, base; of bucket and merge the merge key; the output.
-    fn public_inputs(&self, kind: NodeKind, st: &Statement, output: &[Goldilocks]) -> Result<Vec<F>, BackendError> {
-        let rejected = |what: String| Err(BackendError::Rejected(what));
-        let Ok(base) = Goldilocks::from_canonical(st.base) else {
-            return rejected(format!("base {} is not a position", st.base));
-        };
-        if output.len() != self.output_len {
-            return rejected(format!("an output of {} elements, not {}", output.len(), self.output_len));
-        }
-        let mut out = [to_hash(&st.root).elements, to_hash(&st.canonical).elements].concat();
-        out.extend([F::from_canonical_u8(st.height), to_plonky(base)]);
-        if kind != NodeKind::Wrap {
-            out.extend(self.merge.key().circuit_digest.elements);
-        }
-        out.extend(output.iter().copied().map(to_plonky));
-        Ok(out)
     }
 }

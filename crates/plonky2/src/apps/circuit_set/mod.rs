@@ -37,7 +37,7 @@ use crate::setup::PairSpec;
 pub use backend::AppBackend;
 pub(crate) use circuits::Circuits;
 pub(crate) use keys::node_params;
-pub use keys::{AppKeys, AppVerifier, CIRCUITS_VERSION, CircuitSetId};
+pub use keys::{AppKeys, CIRCUITS_VERSION, CircuitSetId};
 pub(crate) use size::known;
 pub use size::{Size, SizeError};
 

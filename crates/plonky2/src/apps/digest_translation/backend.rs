@@ -8,7 +8,7 @@ use evergrove_apps::digest_translation::{DigestTranslation, Format};
 use evergrove_commit::watch::Observer;
 use evergrove_commit::{
     BackendChoice, BackendError, BackendSpec, BucketWitness, LevelWitness, NativeBackend, NodeKind, NodeProof,
-    RecursionBackend, Witness,
+    RecursionBackend, Witness, check_statement,
 };
 use evergrove_primitives::Digest;
 use evergrove_verifier::soundness::SoundnessBits;
@@ -18,11 +18,11 @@ use evergrove_verifier::{HeightClass, Profile, Scheme};
 use super::bucket::BucketInput;
 use super::circuits::Shape;
 use super::soundness;
-use crate::apps::circuit_set::{AppKeys, AppVerifier, CircuitSetId, Circuits};
+use crate::apps::circuit_set::{AppKeys, CircuitSetId, Circuits};
 use crate::setup::CircuitPair;
 use crate::stark::StarkProver;
 use crate::stark::keccak::{KeccakAir, Permutations};
-use crate::{BACKEND_NAME, ProverKind, backend_spec, check_statement, witness_error};
+use crate::{BACKEND_NAME, Plonky2Verifier, ProverKind, backend_spec, witness_error};
 
 /// Proves the Keccak digest of all slots with Plonky2, for one profile and height class, in the scheme [`Scheme::Tree`]. One proof
 /// at a time uses all threads of the current rayon pool.
@@ -65,7 +65,7 @@ impl TranslationBackend {
         let circuits = Circuits::load(&id, DigestTranslation::OUTPUT_LEN, cache_dir, |_| shape.clone(), search)?;
         let rules = NativeBackend::tree(profile, class, app.bucket_height());
         let choice = BackendChoice::new(BACKEND_NAME, profile).with_app(Scheme::Tree, app.spec());
-        let spec = backend_spec(choice, class, circuits.size.capacity);
+        let spec = backend_spec(choice, class, circuits.size().capacity);
         Ok(Self { app, spec, circuits, table, rules })
     }
 
@@ -76,9 +76,9 @@ impl TranslationBackend {
         self
     }
 
-    /// The backend that tells `observer` of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
+    /// The backend that tells `observer`, if there is one, of its proofs, under the names of its circuits: `bucket`, `merge`, `wrap`.
     #[must_use]
-    pub fn with_observer(mut self, observer: &Arc<dyn Observer>) -> Self {
+    pub fn with_observer(mut self, observer: Option<&Arc<dyn Observer>>) -> Self {
         self.circuits.observe(observer);
         self
     }
@@ -99,7 +99,7 @@ impl TranslationBackend {
     }
 
     /// The verifier of the circuits.
-    pub fn verifier(&self) -> &AppVerifier {
+    pub fn verifier(&self) -> &Plonky2Verifier {
         &self.circuits.verifier
     }
 
@@ -179,10 +179,7 @@ impl RecursionBackend for TranslationBackend {
         match (witness, children) {
             (Witness::Bucket(witness), []) => self.prove_block(witness),
             (Witness::Level(witness), _) => self.prove_level(witness.children(children)?, witness),
-            (Witness::Wrap, [child]) => {
-                check_statement(self.rules.wrap_statement(&child.statement), &child.statement)?;
-                self.circuits.prove_wrap(child)
-            }
+            (Witness::Wrap, [child]) => self.circuits.prove_wrap(&self.rules, child),
             _ => Err(self.spec.foreign_step(witness, children.len())),
         }
     }
