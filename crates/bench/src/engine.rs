@@ -136,7 +136,7 @@ impl Subject {
         let mut vector = Vector::new(height, MemoryStore::new())?;
         let value = |i: u64| core::array::from_fn(|k| Goldilocks::reduce(i * 31 + k as u64));
         vector.apply(&members.iter().map(|i| (*i, Some(value(*i)))).collect::<Vec<_>>())?;
-        let (_, data) = vc::agg(backend, &members, &vector)?;
+        let (_, data) = vc::agg(&vc::setup(height, backend)?, &members, &vector)?;
         let nodes = data.batch.nodes();
         let mut buckets: Vec<_> = nodes.iter().filter(|node| node.kind() == NodeKind::Bucket).collect();
         buckets.sort_by_key(|node| node.statement.base);

@@ -41,7 +41,7 @@ fn merge(backend: &impl RecursionBackend) -> anyhow::Result<NodeProof> {
     let mut vector = Vector::new(height, MemoryStore::new())?;
     let value = |i: u64| core::array::from_fn(|k| Goldilocks::reduce(i * 31 + k as u64));
     vector.apply(&members.iter().map(|i| (*i, Some(value(*i)))).collect::<Vec<_>>())?;
-    let (_, data) = vc::agg(backend, &members, &vector)?;
+    let (_, data) = vc::agg(&vc::setup(height, backend)?, &members, &vector)?;
     let root = data.proofs.values().find(|proof| proof.kind == NodeKind::Merge && proof.statement.height == height);
     Ok(root.context("a merge of the whole vector")?.as_ref().clone())
 }

@@ -187,7 +187,8 @@ fn subjects(backend: &Plonky2Backend) -> anyhow::Result<Vec<Subject<'_>>> {
     let mut vector = Vector::new(height, MemoryStore::new())?;
     let value = |i: u64| core::array::from_fn(|k| Goldilocks::reduce(i * 31 + k as u64));
     vector.apply(&members.iter().map(|i| (*i, Some(value(*i)))).collect::<Vec<_>>())?;
-    let (_, data) = vc::agg(backend, &members, &vector)?;
+    let pp = vc::setup(height, backend)?;
+    let (_, data) = vc::agg(&pp, &members, &vector)?;
     let proof = |s: &Statement, kind| -> &NodeProof { &data.proofs[&(*s, kind)] };
     let nodes = data.batch.nodes();
     let bucket = nodes.iter().find(|n| n.kind() == NodeKind::Bucket).context("a bucket")?;

@@ -58,7 +58,7 @@ fn snark(args: &Args, profile: Profile) -> anyhow::Result<()> {
     let mut vector = Vector::new(HEIGHT, MemoryStore::new())?;
     let members: Vec<u64> = members.iter().flat_map(|first| *first..*first + backend.spec().capacity as u64).collect();
     vector.apply(&members.iter().map(|i| (*i, Some(value(*i)))).collect::<Vec<_>>())?;
-    let (proof, _) = vc::agg(&backend, &members, &vector)?;
+    let (proof, _) = vc::agg(&vc::setup(HEIGHT, &backend)?, &members, &vector)?;
     let keys = backend.keys();
     let mut verifiers: Vec<(String, Plonky2Verifier)> = vec![
         ("evergrove".into(), Plonky2Verifier::new(&keys)),

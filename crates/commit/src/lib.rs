@@ -4,7 +4,7 @@
 //! slots; and the plan of an update ([`Batch::plan`]): the proofs to make, their inputs and their order. [`schema`]
 //! defines how a table's rows become values. [`watch`] has what backends report about their proofs.
 //!
-//! **When.** To commit to a table and keep proofs about parts of it fresh. [`vc`] has the algorithms under the paper's
+//! **When.** To commit to a table and keep proofs about parts of it fresh. [`vc`] has all algorithms under the paper's
 //! names and shows in a few lines each how the pieces fit. This crate does not touch files, clocks or sockets.
 //!
 //! **Neighbours.** Generic over [`RecursionBackend`] (implemented by `evergrove-plonky2`, and here by the re-executing

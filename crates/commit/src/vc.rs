@@ -1,26 +1,32 @@
-//! The algorithms of the vector commitment that make and check proofs, under the names of Definition 2.2 and Fig. 3 of
-//! the paper. The others are methods: Com and UpdAllProofs are [`Vector::apply`], Open is [`Vector::open`].
+//! The algorithms of the vector commitment, under the names of Definition 2.2 and Fig. 3 of the paper.
 //!
 //! The functions are thin: each is a few lines over [`Vector`], [`Batch`] and a [`RecursionBackend`], and shows how
 //! they fit together. A caller that keeps proofs on disk or has workers make them uses those types directly, through
 //! [`Batch::plan`].
 //!
-//! Where the paper changes position u *by delta*, a vector takes the new value, or `None` to empty the slot. The paper
-//! recomputes the proofs on the path of u, one change at a time. [`upd_batch_proof`] takes all changes of one epoch, so
-//! they share the proofs above them.
+//! Where the paper changes position u *by delta*, these functions take the new value, or `None` to empty the slot. The
+//! paper recomputes the proofs on the path of u, one change at a time. [`upd_batch_proof`] takes all changes of one
+//! epoch, so they share the proofs above them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use evergrove_verifier::tree::Value;
-use evergrove_verifier::{Commitment, HeightClass, LeavesError, NodeKind, Statement};
+use evergrove_primitives::Digest;
+use evergrove_verifier::tree::{self, Value, leaf_digest, null_digest, null_digests, split_level};
+use evergrove_verifier::{Commitment, HEIGHT_MAX, HeightClass, LeavesError, NodeKind, Opening, Scheme, Statement};
 
-use crate::batch::{Batch, BatchError, Input};
-use crate::{BackendError, NodeProof, RecursionBackend, Store, Vector, batch_digest};
+use crate::batch::{Batch, BatchError, Input, Structure};
+use crate::page::{PAGE_LEVELS, Page};
+use crate::{
+    BackendError, MemoryStore, NodeProof, PageId, RecursionBackend, Store, StoreMut, Vector, VectorError, batch_digest,
+};
 
 /// An algorithm of the vector commitment failed, or [`ver`] does not accept.
 #[derive(Debug, thiserror::Error)]
 pub enum VcError {
+    /// An error of the vector.
+    #[error(transparent)]
+    Vector(#[from] VectorError),
     /// An error of the batch.
     #[error(transparent)]
     Batch(#[from] BatchError),
@@ -35,6 +41,18 @@ pub enum VcError {
         /// Class of the backend.
         class: HeightClass,
     },
+    /// The store already holds a vector.
+    #[error("the store holds a vector already: update that one, or commit to an empty store")]
+    NotEmpty,
+    /// Two openings have different commitments.
+    #[error("the openings of slots {0} and {1} are not of one commitment: take both from the same epoch")]
+    Epochs(u64, u64),
+    /// The opening does not lead to the commitment.
+    #[error("the opening of slot {0} does not lead to the commitment: take it from the commitment's epoch")]
+    Opening(u64),
+    /// The proof needs more than the members of the batch.
+    #[error("openings of the members are not enough for scheme {0}: make the proof from the vector")]
+    Whole(Scheme),
     /// The proof is by a circuit that does not prove whole batches here.
     #[error("a {} proof is not the proof of a batch of this backend", .0.name())]
     Kind(NodeKind),
@@ -48,6 +66,15 @@ pub enum VcError {
     },
 }
 
+/// pp: the vector's height, the hash function (Poseidon, fixed) and the keys, which the backend holds.
+#[derive(Clone, Debug)]
+pub struct PublicParameters<B> {
+    /// H; n = 2^H.
+    pub height: u8,
+    /// Setup(B): proving and verification keys.
+    pub backend: B,
+}
+
 /// A_I: the structure of a batch and its proofs, each with its statement (C_v, d(v, I)).
 #[derive(Clone, Debug)]
 pub struct BatchData {
@@ -59,20 +86,115 @@ pub struct BatchData {
     pub made: usize,
 }
 
-/// Agg((a_i, pi_i)_{i in I}) -> (pi_I, A_I): the batch proof and the batch-proof data structure.
-///
-/// The paper's T_I, the tree formed by the openings, is read from `vector`. Its loop over all nodes of T_I becomes the
-/// loop over the fewer nodes of [`Batch`], with one proof for each bucket and each merge.
+/// Gen(1^lambda, n) -> pp. The keys are the backend's, which fixes lambda by its profile.
 ///
 /// # Errors
-/// [`VcError::Class`], and the errors of [`Batch::build`] and of the backend.
-pub fn agg<B: RecursionBackend + ?Sized, S: Store>(
-    backend: &B,
+/// [`VectorError::Height`], and [`VcError::Class`] when the backend's circuits are for another class of heights.
+pub fn setup<B: RecursionBackend>(height: u8, backend: B) -> Result<PublicParameters<B>, VcError> {
+    let class = HeightClass::of(height).ok_or(VectorError::Height(height))?;
+    if class != backend.spec().class {
+        return Err(VcError::Class { height, class: backend.spec().class });
+    }
+    Ok(PublicParameters { height, backend })
+}
+
+/// Com(a) -> C: the Merkle root. `slots` are the non-empty slots of a; the tree goes to `store`, which must be empty.
+///
+/// # Errors
+/// [`VcError::NotEmpty`], and the errors of [`Vector::apply`].
+pub fn com<B, S: StoreMut>(
+    pp: &PublicParameters<B>,
+    slots: &[(u64, Value)],
+    store: S,
+) -> Result<(Vector<S>, Commitment), VcError> {
+    let mut vector = Vector::new(pp.height, store)?;
+    if vector.root().map_err(VectorError::from)? != vector.nulls()[usize::from(pp.height)] {
+        return Err(VcError::NotEmpty);
+    }
+    let changes: Vec<_> = slots.iter().map(|(i, v)| (*i, Some(*v))).collect();
+    let commitment = vector.apply(&changes)?;
+    Ok((vector, commitment))
+}
+
+/// Open(i, a) -> pi_i: the Merkle proof of slot i, empty or not.
+pub fn open<S: Store>(index: u64, vector: &Vector<S>) -> Result<Opening, VcError> {
+    Ok(vector.open(index)?)
+}
+
+/// OpenAll(a) -> (pi_0, .., pi_{n-1}): the paper returns the Merkle tree, which `vector` already is. This reads from it
+/// the openings of all slots that hold a value, in ascending order, one at a time.
+pub fn open_all<S: Store>(vector: &Vector<S>) -> impl Iterator<Item = Result<Opening, VcError>> + '_ {
+    vector.occupied().map(|index| open(index.map_err(VectorError::from)?, vector))
+}
+
+/// Agg((a_i, pi_i)_{i in I}) -> (pi_I, A_I): the batch proof and the batch-proof data structure.
+///
+/// The paper's T_I, the tree formed by the openings, is read from `vector` ([`agg_openings`] takes the openings). Its
+/// loop over all nodes of T_I becomes the loop over the fewer nodes of [`Batch`], with one proof for each bucket and
+/// each merge.
+///
+/// # Errors
+/// The errors of [`Batch::build`] and of the backend.
+pub fn agg<B: RecursionBackend, S: Store>(
+    pp: &PublicParameters<B>,
     indices: &[u64],
     vector: &Vector<S>,
 ) -> Result<(Arc<NodeProof>, BatchData), VcError> {
-    let batch = Batch::build_as(vector, indices, backend.spec().structure())?;
-    prove(backend, batch, vector, &HashMap::new())
+    let batch = Batch::build_as(vector, indices, pp.backend.spec().structure())?;
+    prove(&pp.backend, batch, vector, &HashMap::new())
+}
+
+/// [`agg`] without the vector, from the openings of the members: Agg as in Definition 2.2. T_I consists of the openings
+/// alone.
+///
+/// Takes H permutations for each opening before the first proof. The proof equals that of [`agg`].
+///
+/// # Errors
+/// [`VcError::Opening`] for the first opening that does not lead to `commitment`, [`VcError::Whole`], and the errors of
+/// [`agg`].
+pub fn agg_openings<B: RecursionBackend>(
+    pp: &PublicParameters<B>,
+    commitment: &Commitment,
+    openings: &[Opening],
+) -> Result<(Arc<NodeProof>, BatchData), VcError> {
+    let structure = pp.backend.spec().structure();
+    if !matches!(structure, Structure::Compressed { .. }) {
+        return Err(VcError::Whole(pp.backend.spec().choice.scheme));
+    }
+    let (height, class) = (commitment.height, pp.backend.spec().class);
+    if HeightClass::of(height) != Some(class) {
+        return Err(VcError::Class { height, class });
+    }
+    let vector = Vector::new(height, shown(commitment, openings)?)?;
+    let indices: Vec<u64> = openings.iter().map(|opening| opening.index).collect();
+    prove(&pp.backend, Batch::build_as(&vector, &indices, structure)?, &vector, &HashMap::new())
+}
+
+/// Only the nodes that openings show: those on paths, and their siblings.
+fn shown(commitment: &Commitment, openings: &[Opening]) -> Result<MemoryStore, VcError> {
+    if let Some(wrong) = openings.iter().find(|opening| opening.verify(commitment).is_err()) {
+        return Err(VcError::Opening(wrong.index));
+    }
+    let nulls = null_digests(commitment.height);
+    let (mut pages, mut store) = (HashMap::<PageId, Page>::new(), MemoryStore::new());
+    for opening in openings {
+        store.put_value(opening.index, opening.value).map_err(VectorError::from)?;
+        for (level, (node, sibling)) in path(opening).iter().zip(&opening.siblings).enumerate() {
+            let (position, null) = (opening.index >> level, &nulls[level]);
+            let (tier, within) = (level as u8 / PAGE_LEVELS, level as u8 % PAGE_LEVELS);
+            let shift = PAGE_LEVELS - within;
+            let page = pages.entry(PageId { tier, position: position >> shift }).or_default();
+            for (position, node) in [(position, node), (position ^ 1, sibling)] {
+                if node != null {
+                    page.set(within, position & ((1 << shift) - 1), *node);
+                }
+            }
+        }
+    }
+    for (id, page) in pages {
+        store.put_page(id, Some(page)).map_err(VectorError::from)?;
+    }
+    Ok(store)
 }
 
 /// Ver(C, (a_i)_{i in I}, pi_I) -> {0, 1}: recomputes d_I from the claimed leaves (section 3.1) and checks the proof of
@@ -87,7 +209,9 @@ pub fn ver<B: RecursionBackend + ?Sized>(
     backend: &B,
 ) -> Result<(), VcError> {
     let height = commitment.height;
-    check_class(backend, height)?;
+    if HeightClass::of(height) != Some(backend.spec().class) {
+        return Err(VcError::Class { height, class: backend.spec().class });
+    }
     let mut leaves = leaves.to_vec();
     leaves.sort_unstable_by_key(|l| l.0);
     let canonical = batch_digest(height, &leaves).map_err(|e| match e {
@@ -105,6 +229,41 @@ pub fn ver<B: RecursionBackend + ?Sized>(
     Ok(backend.verify(proof)?)
 }
 
+/// UpdDig(u, delta, C, aux) -> C': the commitment after slot u has become `value`, from the opening of u alone (aux = pi_u).
+///
+/// # Errors
+/// [`VcError::Opening`] when the opening does not lead to `commitment`.
+pub fn upd_dig(value: Option<Value>, commitment: &Commitment, aux: &Opening) -> Result<Commitment, VcError> {
+    aux.verify(commitment).map_err(|_| VcError::Opening(aux.index))?;
+    let root = path(&Opening { value, ..aux.clone() }).last().copied().ok_or(VcError::Opening(aux.index))?;
+    Ok(Commitment { root, ..*commitment })
+}
+
+/// UpdProof(u, delta, pi_i, aux) -> pi_i': the opening of slot i after slot u has become `value`, from the two old openings
+/// (aux = pi_u). One sibling changes, at the level at which the paths of u and i part; none when u = i.
+///
+/// # Errors
+/// [`VcError::Epochs`] when the two have different commitments.
+pub fn upd_proof(value: Option<Value>, proof: &Opening, aux: &Opening) -> Result<Opening, VcError> {
+    let mut out = proof.clone();
+    let height = usize::from(proof.height.min(HEIGHT_MAX));
+    let of_one_height = [proof, aux].iter().all(|o| usize::from(o.height) == height && o.siblings.len() == height);
+    if !of_one_height || path(proof).last() != path(aux).last() {
+        return Err(VcError::Epochs(proof.index, aux.index));
+    }
+    if proof.index == aux.index {
+        out.value = value;
+        return Ok(out);
+    }
+    let level = usize::from(split_level(proof.index, aux.index));
+    let after = path(&Opening { value, ..aux.clone() });
+    match (out.siblings.get_mut(level), after.get(level)) {
+        (Some(sibling), Some(node)) => *sibling = *node,
+        _ => return Err(VcError::Epochs(proof.index, aux.index)),
+    }
+    Ok(out)
+}
+
 /// UpdBatchProof(u, delta, I, A_I, aux) -> (pi_I', A_I'): the proof after all changes of one epoch. `vector` is that of the
 /// new epoch (aux, the tree), `touched` the positions whose slots have changed.
 ///
@@ -117,9 +276,9 @@ pub fn ver<B: RecursionBackend + ?Sized>(
 ///   `leaves`. The paper rebalances; here positions are fixed, and a full vector must grow first ([`Vector::grow`]).
 ///
 /// # Errors
-/// [`VcError::Class`], and the errors of [`Batch::update`] and of the backend. `data` does not change then.
-pub fn upd_batch_proof<B: RecursionBackend + ?Sized, S: Store>(
-    backend: &B,
+/// The errors of [`Batch::update`] and of the backend. `data` does not change then.
+pub fn upd_batch_proof<B: RecursionBackend, S: Store>(
+    pp: &PublicParameters<B>,
     data: &BatchData,
     vector: &Vector<S>,
     touched: &[u64],
@@ -127,22 +286,28 @@ pub fn upd_batch_proof<B: RecursionBackend + ?Sized, S: Store>(
     leaves: &[u64],
 ) -> Result<(Arc<NodeProof>, BatchData), VcError> {
     let batch = data.batch.update(vector, joins, leaves, touched)?;
-    prove(backend, batch, vector, &data.proofs)
+    prove(&pp.backend, batch, vector, &data.proofs)
 }
 
-fn check_class<B: RecursionBackend + ?Sized>(backend: &B, height: u8) -> Result<(), VcError> {
-    let class = backend.spec().class;
-    if HeightClass::of(height) == Some(class) { Ok(()) } else { Err(VcError::Class { height, class }) }
+/// UpdAllProofs(u, delta, pi_0, .., pi_{n-1}) -> (pi_0', .., pi_{n-1}'): recomputes the Merkle paths of the changed slots, in
+/// the tree from which all openings are read.
+///
+/// # Errors
+/// The errors of [`Vector::apply`].
+pub fn upd_all_proofs<S: StoreMut>(
+    vector: &mut Vector<S>,
+    changes: &[(u64, Option<Value>)],
+) -> Result<Commitment, VcError> {
+    Ok(vector.apply(changes)?)
 }
 
 /// Makes the proofs of `batch` that are missing in `old`.
-fn prove<B: RecursionBackend + ?Sized, S: Store>(
+fn prove<B: RecursionBackend, S: Store>(
     backend: &B,
     batch: Batch,
     vector: &Vector<S>,
     old: &HashMap<(Statement, NodeKind), Arc<NodeProof>>,
 ) -> Result<(Arc<NodeProof>, BatchData), VcError> {
-    check_class(backend, vector.height())?;
     let plan = batch.plan(backend.spec().wraps, |statement, kind| old.contains_key(&(*statement, kind)));
     let mut made: Vec<Arc<NodeProof>> = Vec::with_capacity(plan.len());
     let find = |input: &Input, made: &[Arc<NodeProof>]| match input {
@@ -164,4 +329,11 @@ fn prove<B: RecursionBackend + ?Sized, S: Store>(
         }
     }
     Ok((result, BatchData { batch, proofs, made: count }))
+}
+
+/// The nodes on the path of an opening, leaf first, root last.
+fn path(opening: &Opening) -> Vec<Digest> {
+    let index = opening.index;
+    let leaf = opening.value.map_or_else(|| null_digest(0), |v| leaf_digest(index, &v));
+    tree::path(leaf, index, &opening.siblings).collect()
 }

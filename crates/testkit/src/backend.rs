@@ -24,7 +24,8 @@ pub fn laws<B: RecursionBackend>(backend: &B) {
     let members: Vec<u64> = (0..=m).map(|i| 2 * i).chain([far]).collect();
     let vector = vector(height, members.iter().copied().chain([2 * m + 1]));
     let commitment = vector.commitment().expect("a memory store");
-    let (proof, data) = vc::agg(backend, &members, &vector).expect("an honest batch");
+    let pp = vc::setup(height, backend).expect("height of the class");
+    let (proof, data) = vc::agg(&pp, &members, &vector).expect("an honest batch");
     let batch = &data.batch;
     assert_eq!((batch.cost(false).buckets, batch.cost(false).merges), (3, 2));
     assert_eq!(data.proofs.len(), 5 + usize::from(backend.spec().wraps));

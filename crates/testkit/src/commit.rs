@@ -138,26 +138,27 @@ impl Epoch {
 pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize, seed: u64) {
     let case = format!("height {height}, m = {}, seed {seed}", backend.spec().capacity);
     let mut rng = Rng(seed);
-    let mut vector = Vector::new(height, MemoryStore::new()).expect("a height of 1 to 40");
+    let mut pp = vc::setup(height, backend).expect("height of the backend's class");
     let mut slots: BTreeMap<u64, Value> = BTreeMap::new();
     while slots.len() < (1usize << height.min(3)).min(7) {
         slots.insert(rng.next_u64() & ((1 << height) - 1), rng.value());
     }
     let mut members: BTreeSet<u64> = slots.keys().copied().take(4).collect();
-    let list: Vec<_> = slots.iter().map(|(i, v)| (*i, Some(*v))).collect();
-    let mut commitment = vector.apply(&list).expect(&case);
-    let (mut proof, mut data) = vc::agg(&backend, &Vec::from_iter(members.iter().copied()), &vector).expect(&case);
+    let list: Vec<_> = slots.iter().map(|(i, v)| (*i, *v)).collect();
+    let (mut vector, mut commitment) = vc::com(&pp, &list, MemoryStore::new()).expect(&case);
+    let (mut proof, mut data) = vc::agg(&pp, &Vec::from_iter(members.iter().copied()), &vector).expect(&case);
 
     for round in 0..rounds {
         let case = format!("{case}, round {round}");
-        let grows = rng.below(8) == 0 && vector.height() < backend.spec().class.height_max();
+        let grows = rng.below(8) == 0 && pp.height < pp.backend.spec().class.height_max();
         if grows {
             commitment = vector.grow().expect(&case);
+            pp.height += 1;
         }
-        let epoch = Epoch::random(&mut rng, vector.height(), &slots, &members);
+        let epoch = Epoch::random(&mut rng, pp.height, &slots, &members);
         let changes: Vec<_> = epoch.changes.iter().map(|(i, v)| (*i, *v)).collect();
         let before = commitment;
-        commitment = vector.apply(&changes).expect(&case);
+        commitment = vc::upd_all_proofs(&mut vector, &changes).expect(&case);
         for (i, v) in &changes {
             match v {
                 Some(v) => slots.insert(*i, *v),
@@ -169,33 +170,33 @@ pub fn random_updates<B: RecursionBackend>(backend: B, height: u8, rounds: usize
         let touched: Vec<u64> = epoch.changes.keys().copied().collect();
         let (joins, leaves) = (Vec::from_iter(epoch.joins.clone()), Vec::from_iter(epoch.leaves.clone()));
         let old = (proof, data);
-        (proof, data) = vc::upd_batch_proof(&backend, &old.1, &vector, &touched, &joins, &leaves).expect(&case);
+        (proof, data) = vc::upd_batch_proof(&pp, &old.1, &vector, &touched, &joins, &leaves).expect(&case);
 
-        let scratch = Batch::build_as(&vector, &Vec::from_iter(members.iter().copied()), backend.spec().structure());
+        let scratch = Batch::build_as(&vector, &Vec::from_iter(members.iter().copied()), pp.backend.spec().structure());
         assert_eq!(data.batch, scratch.expect(&case), "{case}");
         check_sharing(&old.1.batch, &data.batch, [&touched, &joins, &leaves], &case);
-        let wraps = backend.spec().wraps;
-        let bound = epoch.bound(vector.height(), backend.spec().structure()) + usize::from(grows) + usize::from(wraps);
+        let wraps = pp.backend.spec().wraps;
+        let bound = epoch.bound(pp.height, pp.backend.spec().structure()) + usize::from(grows) + usize::from(wraps);
         assert!(data.made <= bound, "{case}: {} proofs made, at most {bound} expected", data.made);
         assert!(data.made <= data.batch.cost(wraps).total(), "{case}");
         assert_eq!(data.proofs.len(), data.batch.cost(wraps).total(), "{case}");
         for (key, proof) in &data.proofs {
             if !old.1.proofs.contains_key(key) {
-                backend.verify(proof).expect(&case);
+                pp.backend.verify(proof).expect(&case);
             }
         }
 
         let mut claim: Vec<(u64, Value)> = members.iter().map(|i| (*i, slots[i])).collect();
-        vc::ver(&commitment, &claim, &proof, &backend).expect(&case);
+        vc::ver(&commitment, &claim, &proof, &pp.backend).expect(&case);
         if before != commitment {
-            assert!(vc::ver(&before, &claim, &proof, &backend).is_err(), "{case}: another commitment");
-            assert!(vc::ver(&commitment, &claim, &old.0, &backend).is_err(), "{case}: a stale proof");
+            assert!(vc::ver(&before, &claim, &proof, &pp.backend).is_err(), "{case}: another commitment");
+            assert!(vc::ver(&commitment, &claim, &old.0, &pp.backend).is_err(), "{case}: a stale proof");
         }
         let some = rng.below(claim.len() as u64) as usize;
         claim[some].1[1] += Goldilocks::ONE;
-        assert!(vc::ver(&commitment, &claim, &proof, &backend).is_err(), "{case}: a tampered leaf");
+        assert!(vc::ver(&commitment, &claim, &proof, &pp.backend).is_err(), "{case}: a tampered leaf");
         claim.remove(some);
-        assert!(vc::ver(&commitment, &claim, &proof, &backend).is_err(), "{case}: a member withheld");
+        assert!(vc::ver(&commitment, &claim, &proof, &pp.backend).is_err(), "{case}: a member withheld");
     }
 }
 

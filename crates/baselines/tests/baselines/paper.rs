@@ -30,7 +30,8 @@ fn both_schemes_prove_the_same_statements_through_updates() {
     let mut v = vector(8, [16, 17, 27, 90, 200]);
     let mut values = std::collections::BTreeMap::from_iter([16, 17, 27, 90, 200].map(|i| (i, value(i))));
     let mut members = vec![16, 27];
-    let (mut p, mut q) = (vc::agg(&*PAPER, &members, &v).unwrap(), vc::agg(&*OURS, &members, &v).unwrap());
+    let (paper, ours) = (vc::setup(8, &*PAPER).unwrap(), vc::setup(8, &*OURS).unwrap());
+    let (mut p, mut q) = (vc::agg(&paper, &members, &v).unwrap(), vc::agg(&ours, &members, &v).unwrap());
     // Blocks 4 and 6, levels of height 3 above them, one path from height 4 to 8, the wrap.
     assert_eq!((p.1.made, q.1.made), (2 + 2 + 5 + 1, 2));
 
@@ -48,12 +49,12 @@ fn both_schemes_prove_the_same_statements_through_updates() {
             values.insert(*i, value(1000 + i));
         }
         let changes: Vec<_> = touched.iter().map(|i| (*i, Some(values[i]))).collect();
-        let commitment = v.apply(&changes).unwrap();
+        let commitment = vc::upd_all_proofs(&mut v, &changes).unwrap();
         members.extend(joins);
         members.retain(|i| !leaves.contains(i));
         let stale = p.0.clone();
-        p = vc::upd_batch_proof(&*PAPER, &p.1, &v, &touched, joins, leaves).unwrap();
-        q = vc::upd_batch_proof(&*OURS, &q.1, &v, &touched, joins, leaves).unwrap();
+        p = vc::upd_batch_proof(&paper, &p.1, &v, &touched, joins, leaves).unwrap();
+        q = vc::upd_batch_proof(&ours, &q.1, &v, &touched, joins, leaves).unwrap();
         assert_eq!((p.1.made, q.1.made), (of_paper, of_ours), "{changed:?}, {joins:?}, {leaves:?}");
         assert_eq!(p.1.batch, Batch::build_as(&v, &members, PAPER.spec().structure()).unwrap());
 
@@ -99,9 +100,9 @@ fn random_updates_of_the_papers_scheme() {
 #[ignore = "slow: a minute and 3 GiB, all circuits of vectors of 2^27 slots"]
 fn the_papers_own_size() {
     let backend = PaperBackend::new(Profile::Paper, HeightClass::H27).unwrap();
-    let members = [5, (1 << 27) - 1];
+    let (pp, members) = (vc::setup(27, &backend).unwrap(), [5, (1 << 27) - 1]);
     let v = vector(27, members);
-    let (proof, data) = vc::agg(&backend, &members, &v).unwrap();
+    let (proof, data) = vc::agg(&pp, &members, &v).unwrap();
     assert_eq!(data.made, 2 + 2 * 21 + 1 + 1);
     vc::ver(&v.commitment().unwrap(), &members.map(|i| (i, value(i))), &proof, &backend).unwrap();
 }
@@ -188,7 +189,7 @@ fn the_pinned_keys_are_those_of_the_circuits() {
     // The verifier that a user has: pinned keys and no circuit.
     let members = [3, 20];
     let v = vector(5, members);
-    let (proof, _) = vc::agg(&backend, &members, &v).unwrap();
+    let (proof, _) = vc::agg(&vc::setup(5, &backend).unwrap(), &members, &v).unwrap();
     pinned.verify(&proof).unwrap();
     for statement in [
         Statement { height: 4, ..proof.statement },
@@ -208,7 +209,7 @@ fn circuits_survive_the_cache() {
     let cached =
         || PaperBackend::with_block_height(Profile::Paper, HeightClass::H27, Q).unwrap().with_cache(Some(dir.path()));
     let v = vector(3, [1]);
-    let prove = |backend: &PaperBackend| vc::agg(backend, &[1], &v).unwrap().0;
+    let prove = |backend: &PaperBackend| vc::agg(&vc::setup(3, backend).unwrap(), &[1], &v).unwrap().0;
     let built = cached();
     built.setup(3);
     let files = || {

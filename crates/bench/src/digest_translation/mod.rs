@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use evergrove_apps::digest_translation::{BUCKET_HEIGHT, DigestTranslation};
 use evergrove_commit::Witness;
-use evergrove_commit::vc;
+use evergrove_commit::vc::{self, PublicParameters};
 use evergrove_commit::{MemoryStore, RecursionBackend, Vector};
 use evergrove_plonky2::apps::digest_translation::TranslationBackend;
 use evergrove_primitives::Goldilocks;
@@ -184,12 +184,13 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
     let leaves = 1u64 << args.log_size;
     let mut vector = Vector::new(args.log_size, MemoryStore::new())?;
     vector.apply(&(0..leaves).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
+    let parameters: PublicParameters<&dyn RecursionBackend> = vc::setup(args.log_size, backend)?;
 
     // The first proofs also make the provers' tables.
     let mut small = Vector::new(args.bucket_height + 1, MemoryStore::new())?;
     small.apply(&(0..2 << args.bucket_height).map(|i| (i, Some(value(i)))).collect::<Vec<_>>())?;
-    vc::agg(backend, &[], &small)?;
-    let ((_, mut data), all) = memory::took(|| Ok(vc::agg(backend, &[], &vector)?))?;
+    vc::agg(&vc::setup(small.height(), backend)?, &[], &small)?;
+    let ((_, mut data), all) = memory::took(|| Ok(vc::agg(&parameters, &[], &vector)?))?;
     let proofs = data.made;
     let cost = data.batch.cost(backend.spec().wraps);
 
@@ -212,7 +213,7 @@ fn measure(args: &Args, profile: Profile) -> anyhow::Result<Row> {
         let index = (i * 0x9e37) % leaves;
         vector.apply(&[(index, Some(value(index + leaves)))])?;
         let ((proof, next), update) =
-            memory::took(|| Ok(vc::upd_batch_proof(backend, &data, &vector, &[index], &[], &[])?))?;
+            memory::took(|| Ok(vc::upd_batch_proof(&parameters, &data, &vector, &[index], &[], &[])?))?;
         update_proofs = update_proofs.max(next.made);
         data = next;
         updates.push(update);

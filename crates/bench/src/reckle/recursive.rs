@@ -149,7 +149,7 @@ impl<B: RecursionBackend> Recursive<B> {
         let value = random_value(&mut self.rng);
         let mut proven = self.proven.take().context("no batch has been proven")?;
         let (made, seconds) = timed(|| {
-            self.vector.apply(&[(index, Some(value))])?;
+            vc::upd_all_proofs(&mut self.vector, &[(index, Some(value))])?;
             proven.batch = proven.batch.update(&self.vector, &[], &[], &[index])?;
             let (last, made) = self.prove(&proven.batch, &mut proven.proofs)?;
             proven.last = last;

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use evergrove_commit::{MemoryStore, Store, Vector};
+use evergrove_commit::vc;
+use evergrove_commit::{MemoryStore, NativeBackend, Store, Vector};
 use evergrove_primitives::Goldilocks;
 use evergrove_verifier::HeightClass;
 use evergrove_verifier::tree::Value;
@@ -45,11 +46,11 @@ impl World {
         let others = filled.split_off(1 << batch_log);
         ensure!(!others.is_empty(), "no slot is left outside the batch");
 
-        let slots: Vec<(u64, Option<Value>)> = table.into_iter().map(|(i, v)| (i, Some(v))).collect();
+        let slots: Vec<(u64, Value)> = table.into_iter().collect();
         let start = Instant::now();
         // The tree needs no circuits. They are loaded later, so that the memory beyond that of the tree includes them.
-        let mut vector = Vector::new(log_size, MemoryStore::new())?;
-        vector.apply(&slots)?;
+        let pp = vc::setup(log_size, NativeBackend::new(profile, class))?;
+        let (vector, _) = vc::com(&pp, &slots, MemoryStore::new())?;
         let commit_s = start.elapsed().as_secs_f64();
         let filled_count = slots.len();
         drop(slots);

@@ -149,7 +149,8 @@ fn a_tree_has_every_node_that_is_not_empty() {
             let Statement { root, canonical, height, base } = node.statement;
             assert_eq!((root, canonical), (vector.node(height, base >> height).unwrap(), Digest::ZERO));
         }
-        let (proof, data) = vc::agg(&tree(), &[], &vector).unwrap();
+        let pp = vc::setup(8, tree()).unwrap();
+        let (proof, data) = vc::agg(&pp, &[], &vector).unwrap();
         assert_eq!((proof.statement, data.made), (*batch.statement(), cost.total() - 1));
     }
 }
@@ -158,28 +159,29 @@ fn a_tree_has_every_node_that_is_not_empty() {
 fn updates_of_a_tree_reprove_one_path() {
     let mut rng = Rng(6);
     let mut vector = vector(10, (0..60).map(|i| i * 17));
-    let (_, mut data) = vc::agg(&tree(), &[], &vector).unwrap();
+    let pp = vc::setup(10, tree()).unwrap();
+    let (_, mut data) = vc::agg(&pp, &[], &vector).unwrap();
     let bound = Structure::Tree { block_height: K }.worst_case(10, Change::Value, false);
     assert_eq!(bound, 9);
     for round in 0..120 {
         let slot = rng.below(1 << 10);
         let filled = rng.below(3) > 0;
         vector.apply(&[(slot, filled.then(|| value(rng.next_u64())))]).unwrap();
-        let (proof, next) = vc::upd_batch_proof(&tree(), &data, &vector, &[slot], &[], &[]).unwrap();
+        let (proof, next) = vc::upd_batch_proof(&pp, &data, &vector, &[slot], &[], &[]).unwrap();
         assert_eq!(next.batch, Batch::build_as(&vector, &[], next.batch.structure()).unwrap(), "round {round}");
         assert!(next.made <= bound, "round {round}: {} proofs, {bound} at most", next.made);
         assert_eq!(proof.statement.root, vector.root().unwrap());
         data = next;
     }
     vector.grow().unwrap();
-    let (_, grown) = vc::upd_batch_proof(&tree(), &data, &vector, &[], &[], &[]).unwrap();
+    let (_, grown) = vc::upd_batch_proof(&vc::setup(11, tree()).unwrap(), &data, &vector, &[], &[], &[]).unwrap();
     assert_eq!(grown.made, 1);
 }
 
 #[test]
 fn nodes_of_a_tree_that_are_none_are_refused() {
     let vector = vector(4, [0, 9, 14]);
-    let (_, data) = vc::agg(&tree(), &[], &vector).unwrap();
+    let (_, data) = vc::agg(&vc::setup(4, tree()).unwrap(), &[], &vector).unwrap();
     let at = |height, base| {
         data.batch.nodes().into_iter().find(|n| (n.statement.height, n.statement.base) == (height, base))
     };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use evergrove_commit::page::Page;
-use evergrove_commit::{MemoryStore, NativeBackend, NodeKind, NodeProof, RecursionBackend, Vector, vc};
+use evergrove_commit::{MemoryStore, NativeBackend, NodeKind, NodeProof, RecursionBackend, vc};
 use evergrove_testkit::commit::value;
 use evergrove_verifier::{HeightClass, Profile};
 use proptest::prelude::*;
@@ -13,9 +13,10 @@ static BACKEND: LazyLock<NativeBackend> =
 
 /// A wrap of a merge of two buckets.
 static PROOF: LazyLock<Arc<NodeProof>> = LazyLock::new(|| {
-    let mut vector = Vector::new(3, MemoryStore::new()).expect("height 3");
-    vector.apply(&[0, 1, 2].map(|i| (i, Some(value(i))))).expect("three slots");
-    vc::agg(&*BACKEND, &[0, 1, 2], &vector).expect("three members").0
+    let pp = vc::setup(3, &*BACKEND).expect("height 3");
+    let slots: Vec<_> = (0..3).map(|i| (i, value(i))).collect();
+    let (vector, _) = vc::com(&pp, &slots, MemoryStore::new()).expect("three slots");
+    vc::agg(&pp, &[0, 1, 2], &vector).expect("three members").0
 });
 
 proptest! {

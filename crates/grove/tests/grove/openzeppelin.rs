@@ -641,7 +641,8 @@ fn a_small_tree_is_proven_and_updated() {
     let value = |x: u64| Row::new(&words(x)).value;
     let mut vector = Vector::new(3, MemoryStore::new()).unwrap();
     vector.apply(&[(4, Some(value(7))), (5, Some(value(9)))]).unwrap();
-    let (proof, data) = vc::agg(&backend, &[], &vector).unwrap();
+    let parameters = vc::setup(3, &backend).unwrap();
+    let (proof, data) = vc::agg(&parameters, &[], &vector).unwrap();
     let leaf = |x: u64| leaf_digest(&words(x));
     let holds = |proof: &NodeProof| backend.verify(proof).and(verifier.verify(proof)).is_ok();
     let said = |proof: &NodeProof, expected: KeccakDigest| {
@@ -652,7 +653,7 @@ fn a_small_tree_is_proven_and_updated() {
     assert_eq!(proof.statement.root, vector.root().unwrap());
     // One row changes, and one is added in another subtree.
     vector.apply(&[(4, Some(value(8))), (1, Some(value(5)))]).unwrap();
-    let (proof, _) = vc::upd_batch_proof(&backend, &data, &vector, &[1, 4], &[], &[]).unwrap();
+    let (proof, _) = vc::upd_batch_proof(&parameters, &data, &vector, &[1, 4], &[], &[]).unwrap();
     said(&proof, node_digest(&leaf(5), &node_digest(&leaf(8), &leaf(9))));
     assert_eq!(proof.statement.root, vector.root().unwrap());
     says_nothing_else(&proof, holds);

@@ -322,14 +322,15 @@ fn a_small_tree_is_proven_and_updated() {
     let value = |x: u64| -> Value { core::array::from_fn(|k| Goldilocks::new(x + k as u64)) };
     let mut vector = Vector::new(2, MemoryStore::new()).unwrap();
     vector.apply(&[(0, Some(value(7))), (1, Some(value(9)))]).unwrap();
-    let (proof, data) = vc::agg(&backend, &[], &vector).unwrap();
+    let parameters = vc::setup(2, &backend).unwrap();
+    let (proof, data) = vc::agg(&parameters, &[], &vector).unwrap();
     let expected = |slots: [Option<Value>; 4]| to_elements(&keccak_tree::levels(0, &slots)[2][0]).to_vec();
     let holds = |proof: &NodeProof| backend.verify(proof).and(verifier.verify(proof)).is_ok();
     assert!(holds(&proof));
     assert_eq!(proof.statement.root, vector.root().unwrap());
     assert_eq!(proof.output, expected([Some(value(7)), Some(value(9)), None, None]));
     vector.apply(&[(3, Some(value(5)))]).unwrap();
-    let (proof, _) = vc::upd_batch_proof(&backend, &data, &vector, &[3], &[], &[]).unwrap();
+    let (proof, _) = vc::upd_batch_proof(&parameters, &data, &vector, &[3], &[], &[]).unwrap();
     assert!(holds(&proof));
     assert_eq!(proof.statement.root, vector.root().unwrap());
     assert_eq!(proof.output, expected([Some(value(7)), Some(value(9)), None, Some(value(5))]));

@@ -27,7 +27,8 @@ fn the_default_profile_proves_a_bucket() {
     let backend = Plonky2Backend::load(Profile::Proven, HeightClass::H27, None).expect("the pinned circuits");
     let members = [0, 1, 77, (1 << 20) - 1];
     let vector = vector(20, members);
-    let (proof, _) = vc::agg(&backend, &members, &vector).unwrap();
+    let pp = vc::setup(20, &backend).unwrap();
+    let (proof, _) = vc::agg(&pp, &members, &vector).unwrap();
     assert_eq!(proof.kind, NodeKind::Bucket);
     let leaves = members.map(|i| (i, value(i)));
     vc::ver(&vector.commitment().unwrap(), &leaves, &proof, &backend).unwrap();
@@ -95,7 +96,10 @@ fn circuits_survive_the_cache() {
     let bytes = std::fs::read(&file).unwrap();
     let members = [3, 1 << 39];
     let vector = vector(40, members);
-    let prove = |backend: &Plonky2Backend| vc::agg(backend, &members, &vector).unwrap().0;
+    let prove = |backend: &Plonky2Backend| {
+        let pp = vc::setup(40, backend).unwrap();
+        vc::agg(&pp, &members, &vector).unwrap().0
+    };
     let cached = load();
     assert_eq!(std::fs::read(&file).unwrap(), bytes, "a cache that fits is not written again");
     built.verify(&prove(&cached)).unwrap();

@@ -17,7 +17,7 @@ static PROOFS: LazyLock<Vec<NodeProof>> = LazyLock::new(|| {
     let backend = &*PAPER;
     let members: Vec<u64> = (0..=backend.spec().capacity as u64).collect();
     let vector = vector(9, members.iter().copied());
-    let (_, data) = vc::agg(backend, &members, &vector).unwrap();
+    let (_, data) = vc::agg(&vc::setup(9, backend).unwrap(), &members, &vector).unwrap();
     assert_eq!(data.proofs.len(), 4);
     data.proofs.values().map(|p| p.as_ref().clone()).collect()
 });

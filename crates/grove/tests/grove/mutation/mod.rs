@@ -17,7 +17,7 @@ pub(crate) static PROOFS: LazyLock<[(NodeProof, GroveVerifier); 2]> = LazyLock::
         let backend = GroveBackend::new(profile, HeightClass::H27).unwrap();
         let members: Vec<u64> = (0..members).collect();
         let vector = vector(10, members.iter().copied());
-        let (_, data) = vc::agg(&backend, &members, &vector).unwrap();
+        let (_, data) = vc::agg(&vc::setup(10, &backend).unwrap(), &members, &vector).unwrap();
         let root = data.proofs.values().max_by_key(|p| p.statement.height).unwrap();
         let kind = if members.len() > 3 { NodeKind::Merge } else { NodeKind::Bucket };
         assert_eq!(root.kind, kind);

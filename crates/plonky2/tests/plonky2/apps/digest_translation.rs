@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use evergrove_apps::digest_translation::{DigestTranslation, tree};
-use evergrove_commit::vc::{self, BatchData};
+use evergrove_commit::vc::{self, BatchData, PublicParameters};
 use evergrove_commit::{MemoryStore, NodeKind, NodeProof, RecursionBackend, Vector};
 use evergrove_plonky2::apps::circuit_set::CIRCUITS_VERSION;
 use evergrove_plonky2::apps::digest_translation::{NodeMerge, TranslationBackend};
@@ -72,12 +72,15 @@ fn check(backend: &TranslationBackend, vector: &Vector<MemoryStore>, proof: &Nod
     refuse("cut", &|p| _ = p.bytes.pop());
 }
 
+type World<'a> = (PublicParameters<&'a TranslationBackend>, Vector<MemoryStore>, BatchData);
+
 /// A tree of height 4 with leaves in its first and its last bucket, proven and updated.
-fn life(backend: &TranslationBackend) -> (Vector<MemoryStore>, BatchData) {
+fn life(backend: &TranslationBackend) -> World<'_> {
     // The largest canonical words are among the leaves.
     let large = [-Goldilocks::ONE, Goldilocks::ZERO, Goldilocks::reduce(u64::from(u32::MAX)), -Goldilocks::ONE];
     let mut vector = vector(4, &[(0, value(0)), (2, large), (13, value(13))]);
-    let (proof, data) = vc::agg(backend, &[], &vector).unwrap();
+    let pp = vc::setup(4, backend).unwrap();
+    let (proof, data) = vc::agg(&pp, &[], &vector).unwrap();
     let wraps = usize::from(backend.spec().wraps);
     assert_eq!(
         data.made,
@@ -90,11 +93,11 @@ fn life(backend: &TranslationBackend) -> (Vector<MemoryStore>, BatchData) {
     }
 
     vector.apply(&[(13, Some(value(99))), (14, Some(value(14)))]).unwrap();
-    let (changed, data) = vc::upd_batch_proof(backend, &data, &vector, &[13, 14], &[], &[]).unwrap();
+    let (changed, data) = vc::upd_batch_proof(&pp, &data, &vector, &[13, 14], &[], &[]).unwrap();
     assert_eq!(data.made, 1 + 2 + wraps, "one bucket and its path");
     check(backend, &vector, &changed);
     assert!(backend.verify(&NodeProof { bytes: proof.bytes.clone(), ..(*changed).clone() }).is_err());
-    (vector, data)
+    (pp, vector, data)
 }
 
 #[test]
@@ -106,7 +109,7 @@ fn a_tree_is_translated_updated_kept_and_attacked() {
     let backend = load();
     let world = life(&backend);
     attacks(&backend, &world);
-    let (mut vector, data) = world;
+    let (_, mut vector, data) = world;
 
     // From the cache, immediately, with the same keys; and it proves the same.
     let start = Instant::now();
@@ -114,7 +117,7 @@ fn a_tree_is_translated_updated_kept_and_attacked() {
     println!("circuits from the cache in {:?}", start.elapsed());
     assert_eq!(again.keys(), backend.keys());
     vector.apply(&[(0, None), (2, None)]).unwrap();
-    let (proof, data) = vc::upd_batch_proof(&again, &data, &vector, &[0, 2], &[], &[]).unwrap();
+    let (proof, data) = vc::upd_batch_proof(&vc::setup(4, &again).unwrap(), &data, &vector, &[0, 2], &[], &[]).unwrap();
     assert_eq!(data.made, 2, "a bucket that is empty now is none: the root and the wrap");
     check(&backend, &vector, &proof);
     std::fs::remove_dir_all(&dir).unwrap();
