@@ -104,8 +104,8 @@ fn parameters_and_stores_are_checked() {
     let pp = vc::setup(4, native(2, false)).unwrap();
     let (vector, commitment) = vc::com(&pp, &[], MemoryStore::new()).unwrap();
     assert_eq!(commitment.root, null_digest(4));
-    let (vector, _) = vc::com(&pp, &table([3]), vector.into_store()).unwrap();
-    assert!(matches!(vc::com(&pp, &table([4]), vector.into_store()), Err(VcError::NotEmpty)));
+    let (vector, _) = vc::com(&pp, &table([3]), vector.store().clone()).unwrap();
+    assert!(matches!(vc::com(&pp, &table([4]), vector.store().clone()), Err(VcError::NotEmpty)));
     assert!(matches!(
         vc::com(&pp, &table([4, 4]), MemoryStore::new()),
         Err(VcError::Vector(VectorError::Duplicate(4)))
