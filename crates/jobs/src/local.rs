@@ -82,17 +82,8 @@ impl Engine for LocalEngine {
         let missing = graph.missing(|id| results.contains(&graph.task(id).key))?;
         let mut run = Run::new(graph, missing);
         observer.event(&Event::Planned { tasks: graph.len(), to_run: run.report.planned });
-        let outcome = thread::scope(|scope| self.work(scope, &mut run, runner, results, observer, cancel));
-        match outcome {
-            Some((id, attempts, cause)) => {
-                let task = graph.task(id);
-                observer.event(&Event::Failed { id, task, cause: &cause.to_string() });
-                let (key, kind) = (task.key, task.kind);
-                Err(RunError::Failed { task: id, key, kind, attempts, cause, report: run.report.into() })
-            }
-            None if run.report.done < run.report.planned => Err(RunError::Cancelled { report: run.report.into() }),
-            None => Ok(run.report),
-        }
+        let failure = thread::scope(|scope| self.work(scope, &mut run, runner, results, observer, cancel));
+        run.report.outcome(graph, observer, failure)
     }
 }
 
@@ -236,12 +227,7 @@ impl<'g> Run<'g> {
                 dependents.entry(dep).or_default().push(*id);
             }
         }
-        let report = Report {
-            tasks: graph.len(),
-            planned: missing.len(),
-            skipped: graph.len() - missing.len(),
-            ..Report::default()
-        };
+        let report = Report::new(graph, missing.len());
         let mut run = Self { graph, waiting, dependents, ready: BinaryHeap::new(), live: HashMap::new(), report };
         for id in missing.into_iter().filter(|id| run.waiting[id] == 0).collect::<Vec<_>>() {
             run.push(id, 1);
@@ -272,10 +258,7 @@ impl<'g> Run<'g> {
     }
 
     fn done(&mut self, id: TaskId, bytes: Arc<[u8]>, put: Put) {
-        self.report.done += 1;
-        self.report.done_keys.push(self.graph.task(id).key);
-        self.report.bytes += bytes.len() as u64;
-        self.report.duplicates += usize::from(put == Put::AlreadyThere);
+        self.report.count(self.graph.task(id).key, bytes.len(), put);
         for dep in &self.graph.task(id).deps {
             if let Some((_, uses)) = self.live.get_mut(dep) {
                 *uses -= 1;

@@ -78,12 +78,7 @@ impl Engine for BullmqEngine {
     ) -> Result<Report, RunError> {
         let Some(root) = graph.root() else { return Err(RunError::Empty) };
         let missing = graph.missing(|id| results.contains(&graph.task(id).key))?;
-        let report = Report {
-            tasks: graph.len(),
-            planned: missing.len(),
-            skipped: graph.len() - missing.len(),
-            ..Report::default()
-        };
+        let report = Report::new(graph, missing.len());
         observer.event(&Event::Planned { tasks: graph.len(), to_run: report.planned });
         if missing.is_empty() {
             return Ok(report);

@@ -176,28 +176,17 @@ impl Leader<'_> {
 
     /// Handles messages until the generation ends.
     fn follow(&mut self, generation: &mut Generation<'_>) -> Result<End, QueueError> {
-        loop {
-            if self.progress.is_complete() || self.progress.is_stopping() {
-                return Ok(End::Over);
-            }
-            let mut next = self.told.recv_timeout(TICK).ok();
-            while let Some(message) = next {
-                if let Some(cause) = self.handle(generation, message)? {
-                    self.settle(generation)?;
-                    return Ok(End::Again(cause));
-                }
-                if self.progress.is_complete() || self.progress.is_stopping() {
-                    return Ok(End::Over);
-                }
-                if let Some(cause) = self.tick(generation)? {
-                    return Ok(End::Again(cause));
-                }
-                next = self.told.try_recv().ok();
-            }
+        while !self.progress.is_complete() && !self.progress.is_stopping() {
             if let Some(cause) = self.tick(generation)? {
                 return Ok(End::Again(cause));
             }
+            let Ok(message) = self.told.recv_timeout(TICK) else { continue };
+            if let Some(cause) = self.handle(generation, message)? {
+                self.settle(generation)?;
+                return Ok(End::Again(cause));
+            }
         }
+        Ok(End::Over)
     }
 
     /// Adds a flow whose payloads and inputs are stored.
@@ -227,9 +216,7 @@ impl Leader<'_> {
             Message::Taken(id, outcome) => {
                 let (put, by) = self.taking.remove(&id).unwrap_or((Put::Stored, None));
                 match outcome {
-                    Ok(bytes) => {
-                        self.progress.finished(id, bytes, put, by.as_deref());
-                    }
+                    Ok(bytes) => self.progress.finished(id, bytes, put, by.as_deref()),
                     Err(Untaken::Again(cause)) => return Ok(Some(cause)),
                     Err(Untaken::Failed(cause)) => self.progress.failed(id, 1, cause),
                 }
@@ -321,10 +308,7 @@ impl Leader<'_> {
         }
         self.ticked = Instant::now();
         let connection = self.run.connection;
-        let report = &self.progress.report;
-        (self.record.done, self.record.retries) = (report.done, report.retries);
-        self.record.seen_ms = record::now_ms();
-        record::write(connection, &self.record)?;
+        self.write_record()?;
         self.progress.cancelled |= record::is_cancelled(connection, &self.run.name)?;
         let roots: Vec<_> = generation.open.keys().copied().collect();
         for root in roots {
@@ -364,18 +348,23 @@ impl Leader<'_> {
         self.run.connection.remove(&names)
     }
 
-    /// Writes the end of the run to its record.
-    fn end(&mut self) -> Result<(), QueueError> {
+    /// Writes the record with the counts and the time of now.
+    fn write_record(&mut self) -> Result<(), QueueError> {
         let report = &self.progress.report;
         (self.record.done, self.record.retries) = (report.done, report.retries);
-        self.record.cause = self.progress.cause();
         self.record.seen_ms = record::now_ms();
+        record::write(self.run.connection, &self.record)
+    }
+
+    /// Writes the end of the run to its record.
+    fn end(&mut self) -> Result<(), QueueError> {
+        self.record.cause = self.progress.cause();
         self.record.state = match &self.record.cause {
             Some(_) => RunState::Failed,
             None if self.progress.is_complete() => RunState::Done,
             None => RunState::Cancelled,
         };
-        record::write(self.run.connection, &self.record)?;
+        self.write_record()?;
         if self.record.state != RunState::Failed {
             // A failed job can be retried as long as its payload exists.
             record::remove_payloads(self.objects, &self.run.name);

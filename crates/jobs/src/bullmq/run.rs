@@ -161,10 +161,7 @@ impl<'e> RunProgress<'e> {
         }
         self.states[id.0] = State::Done;
         self.attempts.remove(&id);
-        self.report.done += 1;
-        self.report.done_keys.push(self.graph.task(id).key);
-        self.report.bytes += bytes as u64;
-        self.report.duplicates += usize::from(put == Put::AlreadyThere);
+        self.report.count(self.graph.task(id).key, bytes, put);
         self.observer.event(&Event::Finished { id, task: self.graph.task(id), bytes, done: self.report.done, by });
     }
 
@@ -188,15 +185,6 @@ impl<'e> RunProgress<'e> {
 
     /// The end of the run.
     pub(super) fn outcome(self) -> Result<Report, RunError> {
-        match self.failure {
-            Some((id, attempts, cause)) => {
-                let task = self.graph.task(id);
-                self.observer.event(&Event::Failed { id, task, cause: &cause.to_string() });
-                let (key, kind) = (task.key, task.kind);
-                Err(RunError::Failed { task: id, key, kind, attempts, cause, report: self.report.into() })
-            }
-            None if self.report.done < self.todo.len() => Err(RunError::Cancelled { report: self.report.into() }),
-            None => Ok(self.report),
-        }
+        self.report.outcome(self.graph, self.observer, self.failure)
     }
 }
