@@ -157,7 +157,8 @@ impl<'a> Prover<'a> {
         span.record("epoch", view.epoch().number).record("members", members.len());
         let spec = self.spec_of(&record, name, view.commitment())?;
         let vector = view.vector()?;
-        let batch = Batch::build_as(&vector, &members, spec.structure()).map_err(self.batch_error(name))?;
+        let batch =
+            Batch::build_as(&vector, &members, spec.structure()).map_err(batch_error(self.store.dir(), name))?;
         let plan = batch.plan(spec.wraps, |_, _| false);
         let proving = |source| Error::Proving { name: name.into(), source: Box::new(source) };
         let graph = work::graph(&plan, &spec).map_err(|e| Error::corrupt(self.store.dir(), e.to_string()))?;
@@ -269,10 +270,6 @@ impl<'a> Prover<'a> {
         let known = record.backend.spec();
         let known = known.ok_or_else(|| Error::corrupt(self.store.dir(), format!("record of batch {name:?}")))?;
         self.backends.spec(&known.choice, class_of(commitment)).cloned()
-    }
-
-    fn batch_error<'s>(&'s self, name: &'s str) -> impl Fn(BatchError) -> Error + 's {
-        batch_error(self.store.dir(), name)
     }
 }
 

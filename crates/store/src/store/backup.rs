@@ -102,9 +102,8 @@ impl BackupHead {
         let Self { epoch, oldest, entries, proofs, estimate } = self;
         w.bytes(&FORMAT.to_le_bytes());
         w.bytes(&epoch.number.to_le_bytes());
-        w.bytes(&[epoch.commitment.height]);
-        w.digests(&[epoch.commitment.root]);
-        [&epoch.filled, oldest, entries, proofs, estimate].iter().for_each(|x| w.bytes(&x.to_le_bytes()));
+        epoch.write(w);
+        [oldest, entries, proofs, estimate].iter().for_each(|x| w.bytes(&x.to_le_bytes()));
     }
 
     pub(super) fn read(r: &mut Reader<'_>) -> Result<Self, BackupError> {
