@@ -1,10 +1,11 @@
 //! The current backup, and the results of earlier ones.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 use evergrove::store::{Backup, BackupHead, Error, Store};
 use prometheus_client::metrics::counter::Counter;
 
+use crate::lock;
 use crate::metrics::{Label, ServiceMetrics};
 
 /// The backups of a service. One runs at a time, and no caller waits for another's.
@@ -137,9 +138,4 @@ impl Backups {
         let State { progress, last, .. } = *lock(&self.state);
         Report { progress, finished: self.finished.get(), broken_off: self.broken_off.get(), last }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every holder of the lock leaves the value valid, so poisoning is ignored.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
