@@ -13,7 +13,7 @@ use evergrove::store::input::{Format, read_indices};
 use evergrove::store::{Prover, Store};
 
 use super::{Terminal, export};
-use crate::args::{ProvingArgs, StoreArgs, formats, parse_profile, parse_scheme};
+use crate::args::{ProvingArgs, StoreArgs, formats, parse_scheme};
 use crate::exit::CliError;
 use crate::files::{Fill, Out};
 use crate::progress::Proofs;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     indices: Option<String>,
     /// Security profile: grove-100 or grove-128 of grove, proven, johnson or paper of plonky2 [default: that of the batch; for a
     /// new batch grove-100, with --backend plonky2 proven]
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    #[arg(long, value_name = "PROFILE")]
     profile: Option<Profile>,
     /// Proof system: grove, plonky2, or native for tests [default: that of the batch or of --profile, otherwise grove]
     #[arg(long, value_name = "NAME")]

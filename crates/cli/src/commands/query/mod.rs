@@ -23,7 +23,7 @@ use super::Terminal;
 use super::app::aggregate::{application, pinned};
 use super::app::proving::{Job, ProveArgs};
 use super::export;
-use crate::args::{Output, ProvingArgs, StoreArgs, parse_profile};
+use crate::args::{Output, ProvingArgs, StoreArgs};
 use crate::exit::CliError;
 use crate::files;
 use crate::report::{Report, seconds, size};
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["verify", "unproven"])]
     pinned: bool,
     /// Security profile [default: grove-100]
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile, conflicts_with = "verify")]
+    #[arg(long, value_name = "PROFILE", conflicts_with = "verify")]
     profile: Option<Profile>,
     /// Write the answer to this one file, for --verify: query, proof, schema, and groups, or rows and their Merkle paths
     #[arg(long, value_name = "FILE", conflicts_with_all = ["verify", "unproven", "explain"])]
