@@ -255,15 +255,6 @@ impl<'a> Prover<'a> {
         Ok(UpdateReport { epoch, batches: self.refresh()? })
     }
 
-    /// The file of a batch's final proof, for the current commitment.
-    ///
-    /// # Errors
-    /// [`Error::UnknownBatch`]; [`Error::Stale`] if the batch has no proof of the current commitment;
-    /// [`Error::LostProof`] if the proof's object is missing or damaged.
-    pub fn export(&self, name: &str) -> Result<Vec<u8>, Error> {
-        self.store.export(name)
-    }
-
     /// The backend of a batch for the current height. If the vector has outgrown its height class, this is the backend
     /// of the next class.
     fn spec_of(&self, record: &BatchRecord, name: &str, commitment: Commitment) -> Result<BackendSpec, Error> {
@@ -274,10 +265,11 @@ impl<'a> Prover<'a> {
 }
 
 impl Store {
-    /// The file of a batch's final proof, for the current commitment. See [`Prover::export`].
+    /// The file of a batch's final proof, for the current commitment.
     ///
     /// # Errors
-    /// Those of [`Prover::export`].
+    /// [`Error::UnknownBatch`]; [`Error::Stale`] if the batch has no proof of the current commitment;
+    /// [`Error::LostProof`] if the proof's object is missing or damaged.
     pub fn export(&self, name: &str) -> Result<Vec<u8>, Error> {
         let current = self.epoch()?;
         let (record, _) = self.record(name)?;
