@@ -51,7 +51,8 @@ pub(crate) struct Accepted {
     pub(crate) app: usize,
     /// The output of the application.
     pub(crate) output: Vec<Goldilocks>,
-    bits: SoundnessBits,
+    /// The soundness of the proof in bits.
+    pub(crate) bits: SoundnessBits,
     proof_bytes: usize,
     /// Time to get the key: to build circuits, or to read a file.
     setup: Duration,
@@ -165,10 +166,6 @@ impl VerifyArgs {
 }
 
 impl Accepted {
-    /// The soundness of the proof in bits.
-    pub(crate) fn bits(&self) -> SoundnessBits {
-        self.bits
-    }
     /// Adds the rows of the output, in words and by number if they were given, and then how the proof was verified.
     pub(crate) fn add_rows_to(&self, report: &mut Report, over: &str, leaves: Option<usize>, schema: &Schema) {
         report.add("over", over);

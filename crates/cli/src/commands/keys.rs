@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{Terminal, app};
 use crate::args::{Output, parse_size};
 use crate::exit::CliError;
-use crate::report::{Report, count, line, seconds, size};
+use crate::report::{Report, count, line, size};
 use crate::{files, leader};
 
 /// List and prune the kept keys of Plonky2's circuits, and write key files for verifiers
@@ -169,7 +169,7 @@ fn export_of(
 ) -> Result<()> {
     let start = Instant::now();
     let key = leader::config(None)?.app_key(&app, scheme, args.profile, class)?;
-    let built = start.elapsed().as_secs_f64();
+    let built = start.elapsed();
     let pinned = AppKey::pinned_digest(&app, scheme, args.profile, class).is_some();
     files::write(&args.out, |out| {
         let fill = |out: &mut files::Out<'_>| Ok(key.write(out)?);
@@ -190,7 +190,7 @@ fn export_of(
     report.add("height_class", class.height_max());
     report.add("file", args.out.display().to_string());
     report.add_as("bytes", bytes, size(bytes));
-    report.add_as("seconds", built, seconds(built));
+    report.add_time("seconds", built);
     crate::results::add_soundness(&mut report, key.bits());
     report.print(terminal.format)
 }

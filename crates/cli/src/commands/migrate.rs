@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     drop(source);
     report.add("store", args.to.display().to_string());
 
-    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
+    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
         Prover::new(&store, &backends, engine.as_ref()).with_progress(&note).with_cancel(leader::cancel(&config)?);

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let height = store.commitment()?.height;
     let spec = backends.spec(&choice, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
     let engine = config.engine([(spec, config.costs(spec))])?;
-    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
+    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
         Prover::new(&store, &backends, engine.as_ref()).with_progress(&note).with_cancel(leader::cancel(&config)?);

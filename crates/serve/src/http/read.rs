@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 
 use super::Public;
-use crate::backups::{Progress, Report};
+use crate::backups::{Progress, State as BackupState};
 use crate::event::HIDDEN;
 use crate::problem::Problem;
 use crate::service::{Failing, Shared};
@@ -265,13 +265,14 @@ pub(crate) async fn status_of(shared: Arc<Shared>, is_public: bool) -> Result<St
 }
 
 fn backups_of(shared: &Shared) -> Backups {
-    let Report { progress, finished, broken_off, last } = shared.backups().report();
+    let backups = shared.backups();
+    let BackupState { progress, last: last_epoch, .. } = backups.state();
     let running = progress.map(|Progress { head, bytes }| Backup {
         epoch: head.epoch.number,
         bytes,
         bytes_estimate: head.estimate,
     });
-    Backups { running, finished, broken_off, last_epoch: last }
+    Backups { running, finished: backups.finished.get(), broken_off: backups.broken_off.get(), last_epoch }
 }
 
 /// The state of the service: epoch, commitment, queue, proofs, backups.

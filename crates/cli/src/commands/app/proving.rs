@@ -76,7 +76,7 @@ impl ProveArgs {
         let mut backends = config.provers();
         config.add_app(&mut backends, spec.clone(), app, &circuits);
         let engine = config.engine([(&spec, config.app_costs(&spec, &circuits))])?;
-        let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
+        let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics.clone());
         let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
         let cancel = leader::cancel(&config)?;
         let prover = Prover::new(store, &backends, engine.as_ref()).with_progress(&note).with_cancel(cancel);

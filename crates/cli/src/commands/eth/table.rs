@@ -245,7 +245,7 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     let bits_of_state = state.verify(block.known(), claims_digest).map_err(|e| refused(&args.state, &e))?;
     let answered = args.sql.as_deref().map(|sql| answer(args, sql)).transpose()?;
     let (verified, bits_of_rows) = match &answered {
-        Some((accepted, _)) => (accepted.verified.clone(), accepted.bits()),
+        Some((accepted, _)) => (accepted.verified.clone(), accepted.bits),
         None => {
             let verified = args.verify.verify_batch()?;
             let bits = soundness::bits(verified.profile, verified.class);

@@ -26,7 +26,7 @@ use super::export;
 use crate::args::{Output, ProvingArgs, StoreArgs};
 use crate::exit::CliError;
 use crate::files;
-use crate::report::{Report, seconds, size};
+use crate::report::{Report, size};
 
 /// Ask a query of a table: the answer with a proof, or without one, or what a proof would cost; and verify answers
 ///
@@ -321,12 +321,12 @@ fn unproven(
     if let Some(form) = form {
         return grid.print(form);
     }
-    let elapsed = start.elapsed().as_secs_f64();
+    let elapsed = start.elapsed();
     let mut report = Report::default();
     grid.add_to(&mut report);
     report.add("commitment", store.commitment()?.to_string());
     report.add_as("proven", false, "no: these are the rows of the store, and no proof was made");
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", elapsed);
     report.print(terminal.format)
 }
 
