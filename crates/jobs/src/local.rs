@@ -13,6 +13,8 @@ use crate::{
 
 /// Stack of a task's thread. Main threads have this size on most systems, so a runner behaves the same on both.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
+/// Largest number of attempts at a task whose errors are transient.
+pub(crate) const ATTEMPTS: u32 = 3;
 
 /// Runs the tasks of a graph on threads of this process.
 ///
@@ -29,14 +31,13 @@ pub(crate) const STACK_BYTES: usize = 8 << 20;
 #[derive(Clone, Debug)]
 pub struct LocalEngine {
     concurrency: usize,
-    attempts: u32,
     cores: Option<Arc<Cores>>,
 }
 
 impl LocalEngine {
     /// An engine that runs up to `concurrency` tasks at once (at least one) and makes up to three attempts at each.
     pub fn new(concurrency: usize) -> Self {
-        Self { concurrency: concurrency.max(1), attempts: 3, cores: None }
+        Self { concurrency: concurrency.max(1), cores: None }
     }
 
     /// Gives each task one thread while there are enough tasks.
@@ -51,12 +52,6 @@ impl LocalEngine {
         let cores = self.cores.as_deref()?;
         let enough = self.concurrency.min(others + ready + 1) >= cores.count();
         Some(cores).filter(|_| cores.count() > 1 && enough)
-    }
-
-    /// Sets the number of attempts at a task whose errors are transient: at least one.
-    pub fn with_attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts.max(1);
-        self
     }
 }
 
@@ -143,7 +138,7 @@ impl LocalEngine {
                     let done = run.report.done;
                     observer.event(&Event::Finished { id, task, bytes: size, done, by: None });
                 }
-                Err((cause, true)) if attempt < self.attempts && failure.is_none() => {
+                Err((cause, true)) if attempt < ATTEMPTS && failure.is_none() => {
                     observer.event(&Event::Retrying { id, task, attempt, cause: &cause.to_string() });
                     run.again(id, attempt + 1);
                 }

@@ -18,6 +18,7 @@ use super::record::{self, RunRecord, RunState, job_name, parse_job};
 use super::run::{Run, RunProgress};
 use super::upload::{Prepared, not_stored, prepare_all};
 use super::worker::DAMAGED;
+use crate::local::ATTEMPTS;
 use crate::objects::Objects;
 use crate::{Cause, Key, Put, Report, RunError, TaskFailure, TaskId};
 
@@ -141,7 +142,7 @@ impl Leader<'_> {
                     // The limit is for each object. Any number of objects may be damaged.
                     let times = seen.entry(object_of(&cause)).or_default();
                     *times += 1;
-                    if *times >= self.run.attempts {
+                    if *times >= ATTEMPTS {
                         let id = self.progress.left().first().copied().unwrap_or(TaskId(0));
                         let cause = format!("{times} times: {cause}");
                         self.progress.failed(id, *times, Cause::Error(cause.into()));

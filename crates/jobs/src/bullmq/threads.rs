@@ -10,7 +10,7 @@ use super::flow::Plan;
 use super::queue::QueueError;
 use super::record::parse_job;
 use super::run::{Run, RunProgress};
-use crate::local::{AtEnd, Input, Outcome as Attempted, STACK_BYTES, attempt_task, panic_text};
+use crate::local::{ATTEMPTS, AtEnd, Input, Outcome as Attempted, STACK_BYTES, attempt_task, panic_text};
 use crate::{Cause, Put, Report, RunError, TaskId};
 
 /// Silence after which the leader checks whether the queue still has jobs.
@@ -158,7 +158,7 @@ fn end(run: &Run<'_>, progress: &mut RunProgress<'_>, running: &mut HashMap<Task
             let already = put == Put::AlreadyThere;
             handed.answer(Answer::Done(Outcome { bytes: bytes.len(), already }));
         }
-        Err((cause, true)) if handed.attempt < run.attempts && !progress.is_stopping() => {
+        Err((cause, true)) if handed.attempt < ATTEMPTS && !progress.is_stopping() => {
             let text = cause.to_string();
             progress.retrying(id, handed.attempt, &text);
             handed.answer(Answer::Retry(text));

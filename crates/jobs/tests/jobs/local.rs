@@ -14,10 +14,10 @@ fn keeps_the_laws_of_engines() {
 }
 
 #[test]
-fn tries_once_when_told_so() {
+fn tries_once_what_stays() {
     let graph = engine::tree(1);
-    let notes = engine::Notes::with_faults(TaskId(0), &[engine::Fault::Transient]);
-    let local = LocalEngine::new(1).with_attempts(1);
+    let notes = engine::Notes::with_faults(TaskId(0), &[engine::Fault::Permanent]);
+    let local = LocalEngine::new(1);
     let results = engine::MemoryResults::new();
     let run = |notes| local.run(&graph, notes, &results, &engine::Silent, &Cancel::new());
     let failed = run(&notes).expect_err("one attempt is not enough");

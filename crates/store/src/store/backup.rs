@@ -2,7 +2,7 @@
 //! them.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io;
 use std::vec;
 
 use evergrove_jobs::Key;
@@ -227,20 +227,6 @@ impl Backup {
     /// The description of the backup.
     pub fn head(&self) -> &BackupHead {
         &self.head
-    }
-
-    /// Writes the whole backup. Returns its length in bytes.
-    ///
-    /// # Errors
-    /// Errors of the store; [`BackupError::Read`] if `out` fails.
-    pub fn write_to(self, out: &mut dyn Write) -> Result<u64, Error> {
-        let mut written = 0;
-        for block in self {
-            let block = block?;
-            out.write_all(&block).map_err(BackupError::Read)?;
-            written += block.len() as u64;
-        }
-        Ok(written)
     }
 
     /// Adds the next record. False after the last one.
