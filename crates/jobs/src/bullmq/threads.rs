@@ -64,7 +64,7 @@ pub(super) fn work<'scope, 'env>(
         };
         match message {
             Some(Message::Handed(handed)) => begin(scope, run, &plan, &mut progress, &mut running, handed, &tell),
-            Some(Message::Ended(id)) => end(run, &mut progress, &mut running, id),
+            Some(Message::Ended(id)) => end(&mut progress, &mut running, id),
             None if next.is_none() && running.is_empty() => match is_idle(run) {
                 Ok(true) => {
                     progress.failed(left(&progress), 1, Cause::Error("the queue has lost its jobs: run again".into()))
@@ -149,7 +149,7 @@ fn begin<'scope, 'env>(
 }
 
 /// Handles the end of a task's thread, and answers the queue.
-fn end(run: &Run<'_>, progress: &mut RunProgress<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
+fn end(progress: &mut RunProgress<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
     let Some(Running { thread, handed, .. }) = running.remove(&id) else { return };
     let outcome = thread.join().unwrap_or_else(|panic| Err((Cause::Panic(panic_text(&*panic)), false)));
     match outcome {
