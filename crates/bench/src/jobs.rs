@@ -10,10 +10,8 @@ use anyhow::{Context, anyhow, ensure};
 use evergrove_jobs::bullmq::admin::Admin;
 use evergrove_jobs::bullmq::{BullmqEngine, Config, Redis, Worker, WorkerConfig};
 use evergrove_jobs::objects::Objects;
-use evergrove_jobs::{
-    Cancel, Engine, Job, MemoryResults, RunError, Runner, Silent, Task, TaskFailure, TaskGraph, TaskId, Work,
-};
-use evergrove_testkit::engine::tree;
+use evergrove_jobs::{Cancel, Engine, Job, RunError, Runner, Task, TaskFailure, TaskGraph, TaskId, Work};
+use evergrove_testkit::engine::{MemoryResults, Silent, tree};
 use evergrove_testkit::servers::RedisServer;
 use serde::Serialize;
 

@@ -14,10 +14,9 @@ use evergrove::proof::{BatchProof, Commitment, HeightClass, Policy, Profile, Sch
 use evergrove::store::{Backends, Verified, verify};
 use evergrove::{AppKey, Config};
 
-use crate::args::parse_profile;
 use crate::commands::verify::MAX_SUCCINCT_BYTES;
 use crate::exit::CliError;
-use crate::report::{Report, count, seconds};
+use crate::report::{Report, count};
 use crate::{files, leader, results};
 
 /// What every verification of an application's proof takes.
@@ -30,7 +29,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "COMMITMENT")]
     pub(crate) root: Commitment,
     /// Accept proofs of this profile too: johnson or paper. Repeat for both
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    #[arg(long, value_name = "PROFILE")]
     pub(crate) allow_profile: Vec<Profile>,
     /// Directory in which keys are kept from run to run, trusted like this program [default: $EVERGROVE_KEYS, or
     /// evergrove/keys in the user's cache directory]
@@ -52,7 +51,8 @@ pub(crate) struct Accepted {
     pub(crate) app: usize,
     /// The output of the application.
     pub(crate) output: Vec<Goldilocks>,
-    bits: SoundnessBits,
+    /// The soundness of the proof in bits.
+    pub(crate) bits: SoundnessBits,
     proof_bytes: usize,
     /// Time to get the key: to build circuits, or to read a file.
     setup: Duration,
@@ -166,10 +166,6 @@ impl VerifyArgs {
 }
 
 impl Accepted {
-    /// The soundness of the proof in bits.
-    pub(crate) fn bits(&self) -> SoundnessBits {
-        self.bits
-    }
     /// Adds the rows of the output, in words and by number if they were given, and then how the proof was verified.
     pub(crate) fn add_rows_to(&self, report: &mut Report, over: &str, leaves: Option<usize>, schema: &Schema) {
         report.add("over", over);
@@ -196,15 +192,14 @@ impl Accepted {
 
     /// Adds how the proof was verified: the last fields of every such report.
     pub(crate) fn add_to(&self, report: &mut Report) {
-        let elapsed = self.start.elapsed().as_secs_f64();
+        let elapsed = self.start.elapsed();
         report.hidden("application", self.verified.app.as_ref().map(|a| a.app.to_string()));
         report.hidden("scheme", self.verified.scheme.name());
         report.add("profile", self.verified.profile.name());
         report.hidden("proof_kind", self.verified.kind.name());
         report.hidden("proof_bytes", self.proof_bytes);
-        let setup = self.setup.as_secs_f64();
-        report.add_as("setup_seconds", setup, seconds(setup));
-        report.add_as("seconds", elapsed, seconds(elapsed));
+        report.add_time("setup_seconds", self.setup);
+        report.add_time("seconds", elapsed);
         results::add_soundness(report, self.bits);
     }
 }

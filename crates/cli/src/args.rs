@@ -9,9 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evergrove::Config;
 #[cfg(feature = "plonky2")]
 use evergrove::plonky2::ProverKind;
-#[cfg(feature = "plonky2")]
-use evergrove::plonky2::prover::UnknownProver;
-use evergrove::proof::{Profile, Scheme};
+use evergrove::proof::Scheme;
 use evergrove::store::input::Format;
 
 #[cfg(feature = "lab")]
@@ -166,7 +164,7 @@ pub(crate) struct ProverArgs {
     #[cfg(feature = "plonky2")]
     /// Prover of Plonky2's circuits: evergrove, or plonky2 for its own; both make proofs for the same keys [default: the
     /// faster one on this CPU]
-    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true, value_parser = parse_prover)]
+    #[arg(long, value_name = "NAME", default_value_t, hide_default_value = true)]
     prover: ProverKind,
 }
 
@@ -200,18 +198,9 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-pub(crate) fn parse_profile(text: &str) -> Result<Profile, String> {
-    text.parse().map_err(|e: evergrove::proof::UnknownProfile| e.to_string())
-}
-
 pub(crate) fn parse_scheme(text: &str) -> Result<Scheme, String> {
     let plain = Scheme::PLAIN.into_iter().find(|s| s.name() == text);
     plain.ok_or_else(|| format!("choose {} or {}", Scheme::Evergrove, Scheme::RecklePaper))
-}
-
-#[cfg(feature = "plonky2")]
-fn parse_prover(text: &str) -> Result<ProverKind, String> {
-    text.parse().map_err(|e: UnknownProver| e.to_string())
 }
 
 /// Parses a number of bytes with an optional binary unit: `1048576`, `1024K`, `1MiB`.

@@ -145,14 +145,13 @@ pub(crate) fn check<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<
             let message = format!("{}: named for two results", path.display());
             return Err(CliError::usage(message, "give each result a file of its own"));
         }
-        targets.push(target);
         if path.is_dir() {
             return Err(Error::from(ErrorKind::IsADirectory)).with_context(name);
         }
         if !is_special(path) {
-            let target = path.canonicalize().unwrap_or_else(|_| path.clone());
             Part::beside(&target, false).with_context(name)?;
         }
+        targets.push(target);
     }
     Ok(())
 }

@@ -76,14 +76,8 @@ fn observer(trace: Option<&Trace>) -> Option<Arc<dyn Observer>> {
 /// The log of errors, the spans and the metrics of `--health`, which live as long as this value.
 pub(crate) struct Watched {
     _log: Log,
-    metrics: Metrics,
-}
-
-impl Watched {
     /// The metrics of the leader's tasks.
-    pub(crate) fn metrics(&self) -> Metrics {
-        self.metrics.clone()
-    }
+    pub(crate) metrics: Metrics,
 }
 
 /// Starts the log and the metrics that the arguments ask for.
@@ -103,7 +97,7 @@ pub(crate) fn watched(args: &ProvingArgs, config: &Config, terminal: Terminal) -
         if let Some(addr) = taken.filter(|_| !terminal.quiet) {
             eprintln!("health at http://{addr}");
         }
-        Ok(Watched { _log, metrics: probes.metrics().clone() })
+        Ok(Watched { _log, metrics: probes.metrics.clone() })
     }
     #[cfg(not(feature = "health"))]
     Ok(Watched { _log, metrics: Metrics::new(&mut Default::default()) })

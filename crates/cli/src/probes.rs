@@ -20,7 +20,8 @@ use crate::queue;
 /// The metrics of a process, and whether it accepts work.
 #[derive(Clone)]
 pub(crate) struct Probes {
-    metrics: Metrics,
+    /// The metrics that the process updates.
+    pub(crate) metrics: Metrics,
     state: Arc<State>,
 }
 
@@ -67,11 +68,6 @@ impl Probes {
             None => None,
         };
         Ok((Self { metrics, state }, taken))
-    }
-
-    /// The metrics that the process updates.
-    pub(crate) fn metrics(&self) -> &Metrics {
-        &self.metrics
     }
 
     /// Sets whether the process accepts work.

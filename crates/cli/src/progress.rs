@@ -110,19 +110,11 @@ impl Tree {
         match event {
             Event::Planned { .. } => *self = Self::default(),
             Event::Started { task, .. } => self.kinds.entry(task.kind).or_default().running += 1,
-            Event::Finished { task, .. } => {
-                let nodes = self.kinds.entry(task.kind).or_default();
-                nodes.made += 1;
-                nodes.running = nodes.running.saturating_sub(1);
-            }
-            Event::Postponed { task, .. } => {
+            Event::Finished { task, .. } | Event::Postponed { task, .. } | Event::Retrying { task, .. } => {
                 let nodes = self.kinds.entry(task.kind).or_default();
                 nodes.running = nodes.running.saturating_sub(1);
-            }
-            Event::Retrying { task, .. } => {
-                let nodes = self.kinds.entry(task.kind).or_default();
-                nodes.running = nodes.running.saturating_sub(1);
-                self.retries += 1;
+                nodes.made += usize::from(matches!(event, Event::Finished { .. }));
+                self.retries += usize::from(matches!(event, Event::Retrying { .. }));
             }
             _ => {}
         }

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use evergrove::proof::Commitment;
 use serde_json::{Map, Value};
 
 use crate::args::Output;
@@ -21,6 +23,14 @@ enum Item {
 }
 
 impl Report {
+    /// The report of an accepted proof about the table with this commitment.
+    pub(crate) fn accepted(root: &Commitment) -> Self {
+        let mut report = Self::default();
+        report.add_as("accepted", true, "yes");
+        report.add("commitment", root.to_string());
+        report
+    }
+
     /// Adds a value. People see it under its key, with spaces for underscores.
     pub(crate) fn add(&mut self, key: &'static str, value: impl Into<Value>) {
         let value = value.into();
@@ -35,6 +45,12 @@ impl Report {
     /// Adds a value that people see in another form.
     pub(crate) fn add_as(&mut self, key: &'static str, value: impl Into<Value>, text: impl Into<String>) {
         self.items.push(Item::Field { key, value: value.into(), text: Some(text.into()) });
+    }
+
+    /// Adds a duration in seconds.
+    pub(crate) fn add_time(&mut self, key: &'static str, time: Duration) {
+        let time = time.as_secs_f64();
+        self.add_as(key, time, seconds(time));
     }
 
     /// Adds a value for programs only.

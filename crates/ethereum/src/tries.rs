@@ -133,14 +133,6 @@ impl Tries {
         self.slot_by(address, slot, &mut last, &mut |_, _| {}).map_err(|fault| about_slot(address, slot, fault))
     }
 
-    /// The value at an index of a trie other than the state's.
-    ///
-    /// # Errors
-    /// When the trie is the state's, its root is not known, or a node on the way is missing or invalid.
-    pub fn entry(&self, trie: Tag, index: u64) -> Result<Option<Vec<u8>>, TriesError> {
-        self.entry_by(trie, index, &mut |_, _| {}).map_err(|fault| about_entry(trie, index, fault))
-    }
-
     /// Checks that a claim is true.
     ///
     /// # Errors
@@ -154,17 +146,7 @@ impl Tries {
     /// # Errors
     /// As for [`Tries::account`], for the claim's key.
     pub fn renewed(&self, claim: &Claim) -> Result<Claim, TriesError> {
-        Ok(match *claim {
-            Claim::Account { address, .. } | Claim::AbsentAccount { address } => match self.account(&address)? {
-                Some(account) => Claim::Account { address, account },
-                None => Claim::AbsentAccount { address },
-            },
-            Claim::Slot { address, slot, .. } => Claim::Slot { address, slot, value: self.slot(&address, &slot)? },
-            Claim::Entry { trie, index, .. } | Claim::AbsentEntry { trie, index } => match self.entry(trie, index)? {
-                Some(value) => Claim::Entry { trie, index, value },
-                None => Claim::AbsentEntry { trie, index },
-            },
-        })
+        self.renewed_by(claim, &mut None, &mut |_, _| {})
     }
 
     /// Checks that claims are true, and returns the nodes that show it, each once: a proof of the claims hashes these
@@ -348,30 +330,45 @@ impl Tries {
     }
 
     fn check_by<'a>(&'a self, claim: &Claim, last: &mut Last, visit: &mut Visit<'_, 'a>) -> Result<(), TriesError> {
-        let account = |found: Option<Account>| found.map_or("no account".into(), |a| format!("{a:?}"));
-        match claim {
-            Claim::Account { address, account: claimed } => {
-                let found = self.account_after(address, last, visit).map_err(|fault| about_account(address, fault))?;
-                expect(found == Some(*claimed), || about_account(address, Fault::False(account(found))))
+        let found = self.renewed_by(claim, last, visit)?;
+        if found == *claim {
+            return Ok(());
+        }
+        Err(match found {
+            Claim::Account { address, account } => about_account(&address, Fault::False(format!("{account:?}"))),
+            Claim::AbsentAccount { address } => about_account(&address, Fault::False("no account".into())),
+            Claim::Slot { address, slot, value } => about_slot(&address, &slot, Fault::False(Hex(&value).to_string())),
+            Claim::Entry { trie, index, value } => {
+                about_entry(trie, index, Fault::False(format!("another value of {} bytes", value.len())))
             }
-            Claim::AbsentAccount { address } => {
-                let found = self.account_after(address, last, visit).map_err(|fault| about_account(address, fault))?;
-                expect(found.is_none(), || about_account(address, Fault::False(account(found))))
+            Claim::AbsentEntry { trie, index } => about_entry(trie, index, Fault::False("no entry".into())),
+        })
+    }
+
+    fn renewed_by<'a>(
+        &'a self,
+        claim: &Claim,
+        last: &mut Last,
+        visit: &mut Visit<'_, 'a>,
+    ) -> Result<Claim, TriesError> {
+        Ok(match *claim {
+            Claim::Account { address, .. } | Claim::AbsentAccount { address } => {
+                match self.account_after(&address, last, visit).map_err(|fault| about_account(&address, fault))? {
+                    Some(account) => Claim::Account { address, account },
+                    None => Claim::AbsentAccount { address },
+                }
             }
-            Claim::Slot { address, slot, value } => {
-                let found =
-                    self.slot_by(address, slot, last, visit).map_err(|fault| about_slot(address, slot, fault))?;
-                expect(found == *value, || about_slot(address, slot, Fault::False(Hex(&found).to_string())))
+            Claim::Slot { address, slot, .. } => {
+                let found = self.slot_by(&address, &slot, last, visit);
+                Claim::Slot { address, slot, value: found.map_err(|fault| about_slot(&address, &slot, fault))? }
             }
             Claim::Entry { trie, index, .. } | Claim::AbsentEntry { trie, index } => {
-                let claimed = if let Claim::Entry { value, .. } = claim { Some(value) } else { None };
-                let about = |fault| about_entry(*trie, *index, fault);
-                let found = self.entry_by(*trie, *index, visit).map_err(about)?;
-                let text =
-                    || found.as_ref().map_or("no entry".into(), |v| format!("another value of {} bytes", v.len()));
-                expect(found.as_ref() == claimed, || about(Fault::False(text())))
+                match self.entry_by(trie, index, visit).map_err(|fault| about_entry(trie, index, fault))? {
+                    Some(value) => Claim::Entry { trie, index, value },
+                    None => Claim::AbsentEntry { trie, index },
+                }
             }
-        }
+        })
     }
 }
 
@@ -433,10 +430,6 @@ type Last = Option<(Address, Option<Account>)>;
 
 /// Is called for every node on a walk.
 type Visit<'v, 'a> = dyn FnMut(&Hash, &'a [u8]) + 'v;
-
-fn expect(holds: bool, error: impl FnOnce() -> TriesError) -> Result<(), TriesError> {
-    if holds { Ok(()) } else { Err(error()) }
-}
 
 fn about(subject: fmt::Arguments<'_>, fault: Fault) -> TriesError {
     TriesError { subject: subject.to_string(), fault }

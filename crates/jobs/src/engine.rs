@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Key, Results, RunError, Task, TaskGraph, TaskId};
+use crate::{Cause, Key, Put, Results, RunError, Task, TaskGraph, TaskId};
 
 /// Executes tasks.
 pub trait Runner: Sync {
@@ -122,14 +122,6 @@ pub trait Observer {
     fn event(&self, event: &Event<'_>);
 }
 
-/// The observer that ignores all events.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Observer for Silent {
-    fn event(&self, _: &Event<'_>) {}
-}
-
 impl<F: Fn(&Event<'_>)> Observer for F {
     fn event(&self, event: &Event<'_>) {
         self(event);
@@ -178,6 +170,38 @@ pub struct Report {
     pub bytes: u64,
     /// Keys of the tasks done by this run, in the order in which they were done.
     pub done_keys: Vec<Key>,
+}
+
+impl Report {
+    /// The counts when a run begins that must do `planned` tasks of `graph`.
+    pub(crate) fn new(graph: &TaskGraph, planned: usize) -> Self {
+        Self { tasks: graph.len(), planned, skipped: graph.len() - planned, ..Self::default() }
+    }
+
+    /// Counts a stored result of `bytes` bytes.
+    pub(crate) fn count(&mut self, key: Key, bytes: usize, put: Put) {
+        self.done += 1;
+        self.done_keys.push(key);
+        self.bytes += bytes as u64;
+        self.duplicates += usize::from(put == Put::AlreadyThere);
+    }
+
+    /// The end of a run with these counts, and with the task that failed, its number of attempts and the cause.
+    pub(crate) fn outcome(
+        self,
+        graph: &TaskGraph,
+        observer: &dyn Observer,
+        failure: Option<(TaskId, u32, Cause)>,
+    ) -> Result<Self, RunError> {
+        let Some((id, attempts, cause)) = failure else {
+            let over = self.done >= self.planned;
+            return if over { Ok(self) } else { Err(RunError::Cancelled { report: self.into() }) };
+        };
+        let task = graph.task(id);
+        observer.event(&Event::Failed { id, task, cause: &cause.to_string() });
+        let (key, kind) = (task.key, task.kind);
+        Err(RunError::Failed { task: id, key, kind, attempts, cause, report: self.into() })
+    }
 }
 
 /// Makes the result of a graph's root.

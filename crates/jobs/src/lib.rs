@@ -31,8 +31,8 @@ pub mod watch;
 mod work;
 
 pub use cores::{Cores, CoresError};
-pub use engine::{Cancel, Engine, Event, Observer, Report, Runner, Silent, TaskFailure};
+pub use engine::{Cancel, Engine, Event, Observer, Report, Runner, TaskFailure};
 pub use error::{Cause, GraphError, RunError};
 pub use graph::{Key, Task, TaskGraph, TaskId};
-pub use results::{MemoryResults, Put, Results, ResultsError};
+pub use results::{Put, Results, ResultsError};
 pub use work::{BadInput, BadResult, Job, Unfit, Work};

@@ -13,6 +13,8 @@ use crate::{
 
 /// Stack of a task's thread. Main threads have this size on most systems, so a runner behaves the same on both.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
+/// Largest number of attempts at a task whose errors are transient.
+pub(crate) const ATTEMPTS: u32 = 3;
 
 /// Runs the tasks of a graph on threads of this process.
 ///
@@ -29,14 +31,13 @@ pub(crate) const STACK_BYTES: usize = 8 << 20;
 #[derive(Clone, Debug)]
 pub struct LocalEngine {
     concurrency: usize,
-    attempts: u32,
     cores: Option<Arc<Cores>>,
 }
 
 impl LocalEngine {
     /// An engine that runs up to `concurrency` tasks at once (at least one) and makes up to three attempts at each.
     pub fn new(concurrency: usize) -> Self {
-        Self { concurrency: concurrency.max(1), attempts: 3, cores: None }
+        Self { concurrency: concurrency.max(1), cores: None }
     }
 
     /// Gives each task one thread while there are enough tasks.
@@ -51,12 +52,6 @@ impl LocalEngine {
         let cores = self.cores.as_deref()?;
         let enough = self.concurrency.min(others + ready + 1) >= cores.count();
         Some(cores).filter(|_| cores.count() > 1 && enough)
-    }
-
-    /// Sets the number of attempts at a task whose errors are transient: at least one.
-    pub fn with_attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts.max(1);
-        self
     }
 }
 
@@ -82,17 +77,8 @@ impl Engine for LocalEngine {
         let missing = graph.missing(|id| results.contains(&graph.task(id).key))?;
         let mut run = Run::new(graph, missing);
         observer.event(&Event::Planned { tasks: graph.len(), to_run: run.report.planned });
-        let outcome = thread::scope(|scope| self.work(scope, &mut run, runner, results, observer, cancel));
-        match outcome {
-            Some((id, attempts, cause)) => {
-                let task = graph.task(id);
-                observer.event(&Event::Failed { id, task, cause: &cause.to_string() });
-                let (key, kind) = (task.key, task.kind);
-                Err(RunError::Failed { task: id, key, kind, attempts, cause, report: run.report.into() })
-            }
-            None if run.report.done < run.report.planned => Err(RunError::Cancelled { report: run.report.into() }),
-            None => Ok(run.report),
-        }
+        let failure = thread::scope(|scope| self.work(scope, &mut run, runner, results, observer, cancel));
+        run.report.outcome(graph, observer, failure)
     }
 }
 
@@ -152,7 +138,7 @@ impl LocalEngine {
                     let done = run.report.done;
                     observer.event(&Event::Finished { id, task, bytes: size, done, by: None });
                 }
-                Err((cause, true)) if attempt < self.attempts && failure.is_none() => {
+                Err((cause, true)) if attempt < ATTEMPTS && failure.is_none() => {
                     observer.event(&Event::Retrying { id, task, attempt, cause: &cause.to_string() });
                     run.again(id, attempt + 1);
                 }
@@ -236,12 +222,7 @@ impl<'g> Run<'g> {
                 dependents.entry(dep).or_default().push(*id);
             }
         }
-        let report = Report {
-            tasks: graph.len(),
-            planned: missing.len(),
-            skipped: graph.len() - missing.len(),
-            ..Report::default()
-        };
+        let report = Report::new(graph, missing.len());
         let mut run = Self { graph, waiting, dependents, ready: BinaryHeap::new(), live: HashMap::new(), report };
         for id in missing.into_iter().filter(|id| run.waiting[id] == 0).collect::<Vec<_>>() {
             run.push(id, 1);
@@ -272,10 +253,7 @@ impl<'g> Run<'g> {
     }
 
     fn done(&mut self, id: TaskId, bytes: Arc<[u8]>, put: Put) {
-        self.report.done += 1;
-        self.report.done_keys.push(self.graph.task(id).key);
-        self.report.bytes += bytes.len() as u64;
-        self.report.duplicates += usize::from(put == Put::AlreadyThere);
+        self.report.count(self.graph.task(id).key, bytes.len(), put);
         for dep in &self.graph.task(id).deps {
             if let Some((_, uses)) = self.live.get_mut(dep) {
                 *uses -= 1;

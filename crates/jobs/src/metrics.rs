@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 /// Largest number and length in bytes of kinds with a label of their own. The kinds of a worker's jobs come from the
 /// queue.
@@ -46,6 +46,19 @@ impl EncodeMetric for Known {
     }
 }
 
+/// Registers a metric that starts at zero, and returns it.
+pub fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Registers a metric whose name ends with its unit, and returns it.
+pub fn add_with_unit<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, unit: Unit, metric: M) -> M {
+    registry.register_with_unit(name, help, unit, metric.clone());
+    metric
+}
+
 /// Counts tasks by kind and state, their seconds and bytes by kind, and the tasks and workers of a queue.
 ///
 /// Clones share their counts. The registry belongs to the caller, who also publishes it. The caller
@@ -72,36 +85,29 @@ impl Metrics {
     /// Registers metrics that start at zero in `registry`. Their names begin with `evergrove_`.
     pub fn new(registry: &mut Registry) -> Self {
         // From one millisecond, for native tasks, to minutes.
-        let seconds = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
-        let made = Self {
+        let seconds: fn() -> _ = || Histogram::new(exponential_buckets(0.001, 2.5, 14));
+        let r = registry.sub_registry_with_prefix("evergrove");
+        // Metrics are published in this order.
+        Self {
             kinds: Arc::default(),
-            running: Family::default(),
-            done: Family::default(),
-            retried: Family::default(),
-            failed: Family::default(),
-            skipped: Counter::default(),
-            stalled: Counter::default(),
-            seconds: Family::new_with_constructor(seconds),
-            bytes: Family::default(),
-            up: Known::default(),
-            queue: Family::default(),
-            workers: Known::default(),
-        };
-        let registry = registry.sub_registry_with_prefix("evergrove");
-        registry.register("tasks_running", "Tasks that run now, by kind", made.running.clone());
-        registry.register("tasks_done", "Tasks whose result was stored, by kind", made.done.clone());
-        registry.register("tasks_retried", "Attempts that failed and were followed by another", made.retried.clone());
-        registry.register("tasks_failed", "Tasks that failed for good, by kind", made.failed.clone());
-        registry.register("tasks_skipped", "Tasks whose result was there before", made.skipped.clone());
-        registry.register("tasks_stalled", "Tasks taken from a worker that was gone", made.stalled.clone());
-        let help = "Time of attempts whose result was stored, by kind";
-        registry.register_with_unit("task", help, Unit::Seconds, made.seconds.clone());
-        let help = "Size of the results that were stored, by kind";
-        registry.register_with_unit("results", help, Unit::Bytes, made.bytes.clone());
-        registry.register("queue_up", "1 while the queue answers, otherwise 0", made.up.clone());
-        registry.register("queue_tasks", "Tasks in the queue, by state", made.queue.clone());
-        registry.register("queue_workers", "Workers that share the queue", made.workers.clone());
-        made
+            running: add(r, "tasks_running", "Tasks that run now, by kind"),
+            done: add(r, "tasks_done", "Tasks whose result was stored, by kind"),
+            retried: add(r, "tasks_retried", "Attempts that failed and were followed by another"),
+            failed: add(r, "tasks_failed", "Tasks that failed for good, by kind"),
+            skipped: add(r, "tasks_skipped", "Tasks whose result was there before"),
+            stalled: add(r, "tasks_stalled", "Tasks taken from a worker that was gone"),
+            seconds: {
+                let help = "Time of attempts whose result was stored, by kind";
+                add_with_unit(r, "task", help, Unit::Seconds, Family::new_with_constructor(seconds))
+            },
+            bytes: {
+                let help = "Size of the results that were stored, by kind";
+                add_with_unit(r, "results", help, Unit::Bytes, Family::default())
+            },
+            up: add(r, "queue_up", "1 while the queue answers, otherwise 0"),
+            queue: add(r, "queue_tasks", "Tasks in the queue, by state"),
+            workers: add(r, "queue_workers", "Workers that share the queue"),
+        }
     }
 
     /// An attempt at a task of this kind begins.

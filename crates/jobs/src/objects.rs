@@ -189,11 +189,10 @@ impl Objects {
     /// If the store does not answer.
     pub fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, ObjectsError> {
         let path = self.path(key);
-        let read = self.persist(async || match self.shared.store.get(&path).await {
-            Ok(found) if found.meta.size > LARGEST => Ok(Some(Vec::new())),
-            Ok(found) => Ok(Some(found.bytes().await?.into())),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(e) => Err(e),
+        let read = self.persist(async || match found(self.shared.store.get(&path).await)? {
+            Some(object) if object.meta.size > LARGEST => Ok(Some(Vec::new())),
+            Some(object) => Ok(Some(object.bytes().await?.into())),
+            None => Ok(None),
         });
         read.map_err(failed(self.place(key)))
     }
@@ -213,11 +212,8 @@ impl Objects {
             if length == 0 {
                 return Ok(Some(Vec::new()));
             }
-            match self.shared.store.get_range(&path, offset..end).await {
-                Ok(bytes) => Ok(Some(bytes.into())),
-                Err(object_store::Error::NotFound { .. }) => Ok(None),
-                Err(e) => Err(e),
-            }
+            let part = found(self.shared.store.get_range(&path, offset..end).await)?;
+            Ok(part.map(Into::into))
         });
         read.map_err(failed(self.place(key)))
     }
@@ -228,12 +224,8 @@ impl Objects {
     /// If the store does not answer.
     pub fn exists(&self, key: &Key) -> Result<bool, ObjectsError> {
         let path = self.path(key);
-        let look = self.persist(async || match self.shared.store.head(&path).await {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(e) => Err(e),
-        });
-        look.map_err(failed(self.place(key)))
+        let look = self.persist(async || found(self.shared.store.head(&path).await));
+        look.map(|object| object.is_some()).map_err(failed(self.place(key)))
     }
 
     /// Stores `bytes` under `key`, unless the key already has an object.
@@ -279,10 +271,7 @@ impl Objects {
             let names = self.shared.store.list(Some(&folder)).map(|found| found.map(|meta| meta.location)).boxed();
             let mut gone = self.shared.store.delete_stream(names);
             while let Some(outcome) = gone.next().await {
-                match outcome {
-                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-                    Err(e) => return Err(e),
-                }
+                found(outcome)?;
             }
             Ok(())
         });
@@ -298,11 +287,8 @@ impl Objects {
     /// If the store does not delete it.
     pub fn delete(&self, key: &Key) -> Result<(), ObjectsError> {
         let path = self.path(key);
-        let delete = self.persist(async || match self.shared.store.delete(&path).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(e) => Err(e),
-        });
-        delete.map_err(failed(self.place(key)))
+        let delete = self.persist(async || found(self.shared.store.delete(&path).await));
+        delete.map(drop).map_err(failed(self.place(key)))
     }
 
     /// Files of unfinished writes, if `place` is the local directory of this store.
@@ -429,6 +415,15 @@ fn directory(place: &Path) -> Result<LocalFileSystem, ObjectsError> {
     LocalFileSystem::new_with_prefix(place).map_err(failed(place.into()))
 }
 
+/// The answer about an object, or `None` if the store has no such object.
+fn found<T>(answer: object_store::Result<T>) -> object_store::Result<Option<T>> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// True for errors that another attempt may avoid.
 fn may_pass(e: &object_store::Error) -> bool {
     matches!(e, object_store::Error::Generic { .. } | object_store::Error::JoinError { .. })
@@ -437,14 +432,9 @@ fn may_pass(e: &object_store::Error) -> bool {
 /// An error of the object store. It takes over the kind of the I/O error that caused it, if there is one.
 fn failed(place: PathBuf) -> impl FnOnce(object_store::Error) -> ObjectsError {
     move |e| {
-        let mut kind = std::io::ErrorKind::Other;
-        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&e);
-        while let Some(cause) = next {
-            if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-                kind = io.kind();
-            }
-            next = cause.source();
-        }
+        let causes = std::iter::successors(Some(&e as &(dyn std::error::Error + 'static)), |e| e.source());
+        let io = causes.filter_map(|e| e.downcast_ref::<std::io::Error>()).last();
+        let kind = io.map_or(std::io::ErrorKind::Other, |io| io.kind());
         ObjectsError { place, source: std::io::Error::new(kind, e) }
     }
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -23,6 +23,7 @@ use prometheus_client::metrics::counter::Counter;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use crate::lock;
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -153,11 +154,6 @@ impl fmt::Debug for AccessLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AccessLog").finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every holder of the lock leaves the value valid, so poisoning is ignored.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes lines until the log accepts no more. A line that cannot be written is dropped and counted.

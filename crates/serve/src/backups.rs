@@ -1,10 +1,11 @@
 //! The current backup, and the results of earlier ones.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 use evergrove::store::{Backup, BackupHead, Error, Store};
 use prometheus_client::metrics::counter::Counter;
 
+use crate::lock;
 use crate::metrics::{Label, ServiceMetrics};
 
 /// The backups of a service. One runs at a time, and no caller waits for another's.
@@ -15,16 +16,17 @@ use crate::metrics::{Label, ServiceMetrics};
 pub(crate) struct Backups {
     running: Mutex<Option<(u64, Backup)>>,
     state: Mutex<State>,
-    finished: Counter,
-    broken_off: Counter,
+    pub(crate) finished: Counter,
+    pub(crate) broken_off: Counter,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct State {
+pub(crate) struct State {
     /// Number of backups begun.
     begun: u64,
-    progress: Option<Progress>,
-    last: Option<u64>,
+    pub(crate) progress: Option<Progress>,
+    /// Epoch of the last finished backup.
+    pub(crate) last: Option<u64>,
 }
 
 /// Progress of a backup.
@@ -32,16 +34,6 @@ struct State {
 pub(crate) struct Progress {
     pub(crate) head: BackupHead,
     pub(crate) bytes: u64,
-}
-
-/// Statistics of backups.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Report {
-    pub(crate) progress: Option<Progress>,
-    pub(crate) finished: u64,
-    pub(crate) broken_off: u64,
-    /// Epoch of the last finished backup.
-    pub(crate) last: Option<u64>,
 }
 
 impl Backups {
@@ -133,13 +125,7 @@ impl Backups {
         }
     }
 
-    pub(crate) fn report(&self) -> Report {
-        let State { progress, last, .. } = *lock(&self.state);
-        Report { progress, finished: self.finished.get(), broken_off: self.broken_off.get(), last }
+    pub(crate) fn state(&self) -> State {
+        *lock(&self.state)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every holder of the lock leaves the value valid, so poisoning is ignored.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

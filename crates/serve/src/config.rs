@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use evergrove::commit::BackendSpec;
 
-use crate::{AccessLog, Tls};
+use crate::{AccessLog, Tls, lock};
 
 /// Least number of bytes of a token: 16 random bytes have 32 hexadecimal digits.
 const TOKEN_MIN: usize = 16;
@@ -123,7 +123,7 @@ impl KeyFiles {
 
     /// The key file of a backend's proofs. The first call takes a second or more. Failures are kept for a minute.
     pub(crate) fn of(&self, spec: &BackendSpec) -> Result<Option<Bytes>, Arc<dyn Error + Send + Sync>> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&self.made);
         made.retain(|(_, (file, at))| file.is_ok() || at.elapsed() < KEY_RETRY);
         if let Some((_, (file, _))) = made.iter().find(|(of, _)| of == spec) {
             return file.clone();

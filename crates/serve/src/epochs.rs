@@ -347,7 +347,6 @@ impl Epochs {
         }
         let (set, deleted) = (changes.set.len(), changes.clear.len());
         tracing::info!(epoch = epoch.number, commitment = %epoch.commitment, set, deleted, "epoch");
-        self.shared.count_epoch();
         self.shared.publish(Event::of_epoch(epoch, set, deleted));
         self.turns.send_modify(|turns| *turns += 1);
     }

@@ -32,6 +32,8 @@ mod sizes;
 mod stall;
 mod tls;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use access::AccessLog;
 pub use config::{Config, KeyFiles, Right, Token, TokenError, Tokens, TokensError};
 pub use event::Event;
@@ -41,6 +43,11 @@ pub use problem::Problem;
 pub use runs::{Progress, ProofState};
 pub use service::{Parts, ServeError, Shutdown, Summary, serve};
 pub use tls::{Tls, TlsError};
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every holder of the lock leaves the value valid, so poisoning is ignored.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[cfg(test)]
 #[global_allocator]

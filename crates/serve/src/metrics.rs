@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evergrove::jobs::metrics::Metrics;
+use evergrove::jobs::metrics::{Metrics, add, add_with_unit};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -43,9 +43,6 @@ pub(crate) struct ServiceMetrics {
     pub(crate) store_bytes: Gauge,
     pub(crate) proofs_bytes: Gauge,
     pub(crate) free_bytes: Gauge,
-    build: Family<Label, Gauge>,
-    certificate_expiry: Gauge,
-    access_lines_dropped: Counter,
 }
 
 /// The label of a batch.
@@ -56,92 +53,63 @@ pub(crate) fn of_batch(name: &str) -> Label {
 impl ServiceMetrics {
     /// Registers the service's own metrics. `registry` already has those of `tasks`.
     pub(crate) fn new(registry: &mut Registry, tasks: Metrics, config: &Config) -> Self {
-        let seconds = || Histogram::new(SECONDS);
+        let seconds: fn() -> _ = || Histogram::new(SECONDS);
+        let r = registry.sub_registry_with_prefix("evergrove");
+        // Metrics are published in this order.
         let made = Self {
             tasks,
-            epoch: Gauge::default(),
-            epochs: Counter::default(),
-            proven: Family::default(),
-            changes: Family::default(),
-            waiting: Gauge::default(),
-            full: Counter::default(),
-            refused: Counter::default(),
-            commit: seconds(),
-            refresh: Family::new_with_constructor(seconds),
-            failures: Family::default(),
-            stalled: Gauge::default(),
-            disk_full: Gauge::default(),
-            backups: Family::default(),
-            answers: Family::default(),
-            http: Family::new_with_constructor(seconds),
-            connections: Gauge::default(),
-            streams: Gauge::default(),
-            store_bytes: Gauge::default(),
-            proofs_bytes: Gauge::default(),
-            free_bytes: Gauge::default(),
-            build: Family::default(),
-            certificate_expiry: config.tls.as_ref().map(|tls| tls.expiry().clone()).unwrap_or_default(),
-            access_lines_dropped: config.access.as_ref().map(|log| log.dropped().clone()).unwrap_or_default(),
-        };
-        let r = registry.sub_registry_with_prefix("evergrove");
-        r.register("epoch", "The current epoch", made.epoch.clone());
-        r.register("epochs", "Epochs committed since the start", made.epochs.clone());
-        r.register(
-            "proven_epoch",
-            "The last epoch at which a batch was proven, 0 for one that was never proven",
-            made.proven.clone(),
-        );
-        r.register("changes", "Changes committed, by kind", made.changes.clone());
-        r.register("requests_waiting", "Requests with changes that wait for an epoch", made.waiting.clone());
-        r.register("requests_turned_away", "Requests that found the queue full", made.full.clone());
-        r.register("requests_refused", "Requests whose changes could not be made", made.refused.clone());
-        r.register_with_unit("commit", "Time to commit an epoch", Unit::Seconds, made.commit.clone());
-        r.register_with_unit("refresh", "Time to refresh a batch", Unit::Seconds, made.refresh.clone());
-        r.register("refresh_failures", "Refreshes that failed, by batch", made.failures.clone());
-        r.register(
-            "stalled",
-            "1 while nobody proves and epochs are committed without proofs, else 0",
-            made.stalled.clone(),
-        );
-        r.register(
-            "disk_full",
-            "1 since a write found no room on the disk, until one succeeds, else 0",
-            made.disk_full.clone(),
-        );
-        r.register("backups", "Backups since the start, by outcome", made.backups.clone());
-        r.register("http_answers", "Answers, by route and status", made.answers.clone());
-        r.register_with_unit(
-            "http",
-            "Time from the head of a request to the head of its answer, by route and class of status",
-            Unit::Seconds,
-            made.http.clone(),
-        );
-        r.register("connections", "Connections that are open", made.connections.clone());
-        r.register("streams", "Streams of events that are open", made.streams.clone());
-        r.register_with_unit("store", "Size of the database's file", Unit::Bytes, made.store_bytes.clone());
-        r.register_with_unit("proofs", "Size of the proofs that are kept", Unit::Bytes, made.proofs_bytes.clone());
-        r.register_with_unit(
-            "free",
-            "Free space of the file system of the store",
-            Unit::Bytes,
-            made.free_bytes.clone(),
-        );
-        r.register("build_info", "1, with the version of the program", made.build.clone());
-        made.build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
-        if config.tls.is_some() {
-            r.register_with_unit(
-                "certificate_expiry",
-                "End of the certificate, from 1970-01-01",
+            epoch: add(r, "epoch", "The current epoch"),
+            epochs: add(r, "epochs", "Epochs committed since the start"),
+            proven: add(
+                r,
+                "proven_epoch",
+                "The last epoch at which a batch was proven, 0 for one that was never proven",
+            ),
+            changes: add(r, "changes", "Changes committed, by kind"),
+            waiting: add(r, "requests_waiting", "Requests with changes that wait for an epoch"),
+            full: add(r, "requests_turned_away", "Requests that found the queue full"),
+            refused: add(r, "requests_refused", "Requests whose changes could not be made"),
+            commit: add_with_unit(r, "commit", "Time to commit an epoch", Unit::Seconds, seconds()),
+            refresh: add_with_unit(
+                r,
+                "refresh",
+                "Time to refresh a batch",
                 Unit::Seconds,
-                made.certificate_expiry.clone(),
-            );
+                Family::new_with_constructor(seconds),
+            ),
+            failures: add(r, "refresh_failures", "Refreshes that failed, by batch"),
+            stalled: add(r, "stalled", "1 while nobody proves and epochs are committed without proofs, else 0"),
+            disk_full: add(r, "disk_full", "1 since a write found no room on the disk, until one succeeds, else 0"),
+            backups: add(r, "backups", "Backups since the start, by outcome"),
+            answers: add(r, "http_answers", "Answers, by route and status"),
+            http: add_with_unit(
+                r,
+                "http",
+                "Time from the head of a request to the head of its answer, by route and class of status",
+                Unit::Seconds,
+                Family::new_with_constructor(seconds),
+            ),
+            connections: add(r, "connections", "Connections that are open"),
+            streams: add(r, "streams", "Streams of events that are open"),
+            store_bytes: add_with_unit(r, "store", "Size of the database's file", Unit::Bytes, Gauge::default()),
+            proofs_bytes: add_with_unit(r, "proofs", "Size of the proofs that are kept", Unit::Bytes, Gauge::default()),
+            free_bytes: add_with_unit(
+                r,
+                "free",
+                "Free space of the file system of the store",
+                Unit::Bytes,
+                Gauge::default(),
+            ),
+        };
+        let build: Family<Label, Gauge> = add(r, "build_info", "1, with the version of the program");
+        build.get_or_create(&[("version", env!("CARGO_PKG_VERSION").into())]).set(1);
+        if let Some(tls) = &config.tls {
+            let help = "End of the certificate, from 1970-01-01";
+            r.register_with_unit("certificate_expiry", help, Unit::Seconds, tls.expiry().clone());
         }
-        if config.access.is_some() {
-            r.register(
-                "access_lines_dropped",
-                "Lines of the log of requests that could not be written",
-                made.access_lines_dropped.clone(),
-            );
+        if let Some(log) = &config.access {
+            let help = "Lines of the log of requests that could not be written";
+            r.register("access_lines_dropped", help, log.dropped().clone());
         }
         made
     }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::Event;
 use crate::metrics::of_batch;
 use crate::service::{Failing, RECENT, Shared};
-use crate::stall::StallWatch;
+use crate::stall::{StallWatch, sleep_if};
 
 /// The first and the longest wait before failed proofs are tried again.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
@@ -96,16 +96,10 @@ impl Refresher {
     fn wait(&mut self) -> bool {
         let (retry, turns) = (self.retry, &mut self.turns);
         self.runtime.block_on(async {
-            let pause = async {
-                match retry {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 more = turns.changed() => more.is_ok(),
-                () = pause => true,
+                () = sleep_if(retry) => true,
             }
         })
     }

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evergrove::jobs::{Cancel, Event};
 use tokio::runtime::Handle;
@@ -57,20 +58,22 @@ impl StallWatch {
     }
 }
 
+/// Ends after this time, or never.
+pub(crate) async fn sleep_if(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => pending().await,
+    }
+}
+
 /// Cancels the refresh when the service aborts or a sign of work is overdue. Ends when the sender of `signs` is
 /// dropped.
 async fn watch_over(shared: Arc<Shared>, cancel: Cancel, mut signs: watch::Receiver<bool>) {
     let mut limit = shared.config.stall.map(|limit| if shared.is_stalled() { limit / 4 } else { limit });
     loop {
-        let silence = async {
-            match limit {
-                Some(limit) => sleep(limit).await,
-                None => pending().await,
-            }
-        };
         tokio::select! {
             () = shared.aborting() => return cancel.cancel(),
-            () = silence => {
+            () = sleep_if(limit) => {
                 shared.set_stalled(true);
                 return cancel.cancel();
             }

@@ -111,12 +111,7 @@ impl Store {
                 return Ok(report);
             }
         }
-        self.check_epochs(&mut report)?;
-        let view = self.view()?;
-        check_tree(&view, &mut report)?;
-        check_slots(&view, &mut report)?;
-        self.check_batches(&view, &mut report)?;
-        self.check_request_tables(&mut report);
+        self.check_tables(&mut report)?;
         self.check_proofs(backends, looked, &mut report)?;
         report.leftovers = self.leftovers();
         Ok(report)
@@ -126,19 +121,21 @@ impl Store {
     /// proof is not damage: its batch is stale.
     pub(crate) fn check_content(&self) -> Result<Option<String>, Error> {
         let mut report = DoctorReport::default();
-        self.check_epochs(&mut report)?;
-        let view = self.view()?;
-        check_tree(&view, &mut report)?;
-        check_slots(&view, &mut report)?;
-        self.check_batches(&view, &mut report)?;
-        self.check_request_tables(&mut report);
+        self.check_tables(&mut report)?;
         Ok(report.findings.into_iter().find(|f| f.repair == Repair::Restore).map(|f| f.what))
     }
 
-    fn check_request_tables(&self, report: &mut DoctorReport) {
+    /// Checks the epochs, the pages, the rows, the batches and the requests.
+    fn check_tables(&self, report: &mut DoctorReport) -> Result<(), Error> {
+        self.check_epochs(report)?;
+        let view = self.view()?;
+        check_tree(&view, report)?;
+        check_slots(&view, report)?;
+        self.check_batches(&view, report)?;
         for what in report.note(self.check_requests(), Repair::Restore).unwrap_or_default() {
             report.find(what, Repair::Restore);
         }
+        Ok(())
     }
 
     fn check_epochs(&self, report: &mut DoctorReport) -> Result<(), Error> {

@@ -314,14 +314,7 @@ impl Error {
     pub fn is_full(&self) -> bool {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let full = |e: &std::io::Error| matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge);
-        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self);
-        while let Some(e) = next {
-            if e.downcast_ref().is_some_and(full) {
-                return true;
-            }
-            next = e.source();
-        }
-        false
+        causes(self).any(|e| e.downcast_ref().is_some_and(full))
     }
 
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
@@ -361,15 +354,15 @@ impl Error {
     }
 }
 
+/// The error and its causes.
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |e| e.source())
+}
+
 fn is_io(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(e) = next {
-        if e.is::<std::io::Error>() || matches!(e.downcast_ref(), Some(Error::Io { .. })) {
-            return true;
-        }
-        next = e.source();
-    }
-    false
+    causes(error).any(|e| e.is::<std::io::Error>() || matches!(e.downcast_ref(), Some(Error::Io { .. })))
 }
 
 fn in_batch(batch: &Option<String>) -> String {

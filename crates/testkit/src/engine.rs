@@ -2,14 +2,15 @@
 //!
 //! Each law takes a function that makes an engine of a given concurrency. [`laws`] checks all of them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use evergrove_jobs::{
-    Cancel, Cause, Engine, Event, Key, MemoryResults, Put, Results, ResultsError, RunError, Runner, Silent, Task,
-    TaskFailure, TaskGraph, TaskId,
+    Cancel, Cause, Engine, Event, Key, Observer, Put, Results, ResultsError, RunError, Runner, Task, TaskFailure,
+    TaskGraph, TaskId,
 };
 
 /// Makes an engine that runs up to the given number of tasks at a time and tries each task up to three times.
@@ -129,6 +130,65 @@ impl Runner for Notes {
             Some(Fault::Permanent) => Err(TaskFailure::permanent("a fault that stays")),
             Some(Fault::Panic) => panic!("a fault of the runner"),
         }
+    }
+}
+
+/// The observer that ignores all events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn event(&self, _: &Event<'_>) {}
+}
+
+/// Results in memory.
+#[derive(Debug, Default)]
+pub struct MemoryResults(Mutex<HashMap<Key, Arc<[u8]>>>);
+
+impl MemoryResults {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of results.
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// True if the store is empty.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Removes a result. Returns whether the key had one.
+    pub fn remove(&self, key: &Key) -> bool {
+        self.lock().remove(key).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Arc<[u8]>>> {
+        // A panic elsewhere does not damage the map: each method leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Results for MemoryResults {
+    fn get(&self, key: &Key) -> Result<Option<Arc<[u8]>>, ResultsError> {
+        Ok(self.lock().get(key).cloned())
+    }
+
+    fn put(&self, key: &Key, bytes: &Arc<[u8]>) -> Result<Put, ResultsError> {
+        match self.lock().entry(*key) {
+            Entry::Occupied(_) => Ok(Put::AlreadyThere),
+            Entry::Vacant(slot) => {
+                slot.insert(bytes.clone());
+                Ok(Put::Stored)
+            }
+        }
+    }
+
+    fn contains(&self, key: &Key) -> Result<bool, ResultsError> {
+        Ok(self.lock().contains_key(key))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Measures a batch proven by workers, compares it with one process with as many threads, and simulates more workers.
 
 mod planner;
+mod schedule;
 mod simulation;
 mod tasks;
 mod worker;
@@ -17,7 +18,6 @@ use evergrove_jobs::local::LocalEngine;
 use evergrove_jobs::objects::Objects;
 use evergrove_jobs::{Cores, Engine};
 use evergrove_plonky2::{BACKEND_NAME, Plonky2Backend};
-use evergrove_store::cluster::Overheads;
 use evergrove_store::{Backends, BatchReport, Prover, Store};
 use evergrove_testkit::servers::RedisServer;
 use evergrove_verifier::{Policy, Profile};
@@ -25,6 +25,7 @@ use serde::Serialize;
 
 use crate::reckle::world::{World, leaves};
 use crate::turns::{median, print_json};
+use schedule::Overheads;
 use simulation::{Seconds, Simulation};
 use tasks::Tasks;
 use worker::Workers;

@@ -7,10 +7,11 @@ use evergrove_commit::BackendChoice;
 use evergrove_commit::batch::Batch;
 use evergrove_jobs::{Task, TaskGraph};
 use evergrove_plonky2::{BACKEND_NAME, backend_spec};
-use evergrove_store::cluster::{Overheads, Simulated, graph, simulate};
+use evergrove_store::cluster::graph;
 use evergrove_verifier::{Profile, Scheme};
 use serde::Serialize;
 
+use super::schedule::{Overheads, Simulated, simulate};
 use crate::reckle::world::World;
 use crate::turns::print_json;
 

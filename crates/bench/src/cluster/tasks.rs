@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use evergrove_jobs::{Cancel, Engine, Key, MemoryResults, Runner, Silent, Task, TaskFailure, TaskGraph, TaskId};
+use evergrove_jobs::{Cancel, Engine, Key, Runner, Task, TaskFailure, TaskGraph, TaskId};
+use evergrove_testkit::engine::{MemoryResults, Silent};
 
 /// A graph whose tasks do nothing.
 pub(crate) struct Tasks(TaskGraph);

@@ -14,7 +14,7 @@ use crate::args::{RowsArgs, StoreArgs};
 use crate::exit::CliError;
 use crate::files;
 use crate::progress::Counter;
-use crate::report::{Report, seconds};
+use crate::report::Report;
 
 /// Commit a table: create a store that holds it, and print the commitment
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     })?;
     counter.finish();
     let epoch = store.epoch()?;
-    let elapsed = start.elapsed().as_secs_f64();
+    let elapsed = start.elapsed();
 
     let mut report = Report::default();
     report.add("commitment", epoch.commitment.to_string());
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("schema_digest", store.schema().digest().to_string());
     report.hidden("schema", serde_json::to_value(store.schema())?);
     report.hidden("schema_inferred", args.schema.is_none());
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", elapsed);
     if args.schema.is_none() {
         let untyped = |u: &Untyped| json!({ "column": u.column, u.place.unit: u.place.number, "cell": u.cell.text() });
         report.hidden("untyped", table.untyped().iter().map(untyped).collect::<Vec<_>>());

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     if let Some(counter) = counter {
         counter.finish();
     }
-    let elapsed = start.elapsed().as_secs_f64();
+    let elapsed = start.elapsed();
     let healthy = found.healthy();
     // Measured again, because other work may have run during an earlier measurement.
     let machine = Machine::measure(leader::threads(None));
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     report.add_as("proof_seconds", machine.proof_seconds, proof);
     #[cfg(feature = "plonky2")]
     report.add_as("prover", config.prover.name(), format!("{}, the faster one on {isa}", config.prover));
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", elapsed);
     if let Err(e) = kept {
         report.note(format!("the figures of this machine cannot be kept in the directory of keys: {e}"));
     }

@@ -57,55 +57,43 @@ enum Kind {
 const HEAD: usize = 512;
 /// Offset of the magic of a bundle.
 const BUNDLE_MAGIC: usize = 257;
-/// The first bytes of a key of `grove`.
-const GROVE_KEY_MAGIC: &[u8] = b"evgrkey\0";
 /// Greatest size of a key file in bytes.
 const MAX_KEY_BYTES: u64 = 1 << 30;
 /// The database file in the directory of a store.
 const DATABASE: &str = "evergrove.redb";
 
 impl Kind {
+    /// The kinds of binary files, with their names and their first bytes.
+    const BINARY: [(Self, &'static str, &'static [u8]); 12] = [
+        (Self::GroveKey, "key of grove", b"evgrkey\0"),
+        (Self::Proof, "proof", &PROOF_MAGIC),
+        (Self::Opening, "opening", &OPENING_MAGIC),
+        (Self::Plonky2Keys, "keys of plonky2", &KEY_MAGIC),
+        (Self::PaperKeys, "keys of reckle-paper", &PAPER_KEY_MAGIC),
+        (Self::StateProof, "state proof", b"EVGE"),
+        (Self::StateBatch, "batch of claims", b"EVGB"),
+        (Self::TableProof, "proof of a table of slots", b"EVGR"),
+        (Self::Payload, "payload of a job", b"EVGJ"),
+        (Self::Points, "points of a curve", b"EVGC"),
+        (Self::Backup, "backup of a store", &BACKUP_MAGIC),
+        (Self::Bundle, "bundle", b"ustar"),
+    ];
+
     fn of(head: &[u8]) -> Option<Self> {
-        Some(match head {
-            _ if head.starts_with(GROVE_KEY_MAGIC) => Self::GroveKey,
-            _ if head.starts_with(&PROOF_MAGIC) => Self::Proof,
-            _ if head.starts_with(&OPENING_MAGIC) => Self::Opening,
-            _ if head.starts_with(&KEY_MAGIC) => Self::Plonky2Keys,
-            _ if head.starts_with(&PAPER_KEY_MAGIC) => Self::PaperKeys,
-            _ if head.starts_with(b"EVGE") => Self::StateProof,
-            _ if head.starts_with(b"EVGB") => Self::StateBatch,
-            _ if head.starts_with(b"EVGR") => Self::TableProof,
-            _ if head.starts_with(b"EVGJ") => Self::Payload,
-            _ if head.starts_with(b"EVGC") => Self::Points,
-            _ if head.starts_with(&BACKUP_MAGIC) => Self::Backup,
-            _ if head.get(BUNDLE_MAGIC..).is_some_and(|rest| rest.starts_with(b"ustar")) => Self::Bundle,
-            _ => {
-                let text = head.trim_ascii_start();
-                let is_text = text.starts_with(b"evergrove1:")
-                    || text.starts_with(b"[")
-                    || text.starts_with(b"#")
-                    || text.starts_with(b"raw");
-                is_text.then_some(Self::Text)?
-            }
-        })
+        let begins = |(kind, _, magic): &&(Self, &str, &[u8])| {
+            let from = if *kind == Self::Bundle { BUNDLE_MAGIC } else { 0 };
+            head.get(from..).is_some_and(|rest| rest.starts_with(magic))
+        };
+        if let Some((kind, ..)) = Self::BINARY.iter().find(begins) {
+            return Some(*kind);
+        }
+        let text = head.trim_ascii_start();
+        let is_text = [&b"evergrove1:"[..], b"[", b"#", b"raw"].iter().any(|begin| text.starts_with(begin));
+        is_text.then_some(Self::Text)
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Proof => "proof",
-            Self::Opening => "opening",
-            Self::Bundle => "bundle",
-            Self::GroveKey => "key of grove",
-            Self::Plonky2Keys => "keys of plonky2",
-            Self::PaperKeys => "keys of reckle-paper",
-            Self::StateProof => "state proof",
-            Self::StateBatch => "batch of claims",
-            Self::TableProof => "proof of a table of slots",
-            Self::Payload => "payload of a job",
-            Self::Points => "points of a curve",
-            Self::Backup => "backup of a store",
-            Self::Text => "text",
-        }
+        Self::BINARY.iter().find(|(kind, ..)| *kind == self).map_or("text", |(_, name, _)| name)
     }
 }
 

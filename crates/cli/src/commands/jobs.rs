@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use clap::Subcommand;
 use evergrove::Config;
-use evergrove::jobs::bullmq::admin::{Admin, JobInfo, State, UnknownState};
+use evergrove::jobs::bullmq::admin::{Admin, JobInfo, State};
 use evergrove::jobs::bullmq::{QueueError, RunRecord};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ enum Command {
         #[command(flatten)]
         at: At,
         /// List the jobs in this state: wait, prioritized, waiting-children, delayed, active, completed or failed
-        #[arg(long, value_name = "STATE", value_parser = parse_state)]
+        #[arg(long, value_name = "STATE")]
         state: Option<State>,
         /// Jobs to leave out at the beginning
         #[arg(long, value_name = "N", default_value_t = 0, requires = "state")]
@@ -91,10 +91,6 @@ impl At {
     fn admin(&self) -> Result<Admin> {
         Ok(Admin::connect(&self.queue.config(&self.redis, &Config::from_env().environment)?)?)
     }
-}
-
-fn parse_state(text: &str) -> Result<State, String> {
-    text.parse().map_err(|e: UnknownState| e.to_string())
 }
 
 pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {

@@ -15,9 +15,9 @@ use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
 use serde_json::{Value, json};
 
 use super::{Terminal, app};
-use crate::args::{Output, parse_profile, parse_size};
+use crate::args::{Output, parse_size};
 use crate::exit::CliError;
-use crate::report::{Report, count, line, seconds, size};
+use crate::report::{Report, count, line, size};
 use crate::{files, leader};
 
 /// List and prune the kept keys of Plonky2's circuits, and write key files for verifiers
@@ -88,7 +88,7 @@ struct Export {
     #[arg(long, value_name = "COMMITMENT")]
     root: Commitment,
     /// Profile of the proofs: grove-100 or grove-128
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile, default_value = "grove-100")]
+    #[arg(long, value_name = "PROFILE", default_value = "grove-100")]
     profile: Profile,
     /// Where to write the key. With --pinned, or under a name that ends in .gz, it is compressed by gzip to a twentieth; for verifiers in other languages unpack it
     #[arg(long, value_name = "FILE")]
@@ -144,26 +144,17 @@ fn export(args: &Export, catalog: &Catalog, terminal: Terminal) -> Result<()> {
         }
         _ => {
             let scheme = if args.all { Scheme::Complete } else { Scheme::Selected };
-            if args.groups.is_some() && !args.pinned && name == aggregate::NAME {
-                let query = app::aggregate::query(&schema, parameters, args.groups.as_deref())?;
-                return export_of(args, (app::aggregate::application(&query), scheme), class, terminal);
+            if args.pinned && name != aggregate::NAME {
+                let message = format!("--pinned: {name} has no circuits with pinned keys");
+                return Err(CliError::usage(message, "leave it out"));
             }
-            if args.pinned {
-                if name != aggregate::NAME {
-                    return Err(CliError::usage(
-                        format!("--pinned: {name} has no circuits with pinned keys"),
-                        "leave it out",
-                    ));
-                }
+            if name == aggregate::NAME && (args.pinned || args.groups.is_some()) {
                 let query = app::aggregate::query(&schema, parameters, args.groups.as_deref())?;
-                return export_of(
-                    args,
-                    (app::aggregate::application(&app::aggregate::pinned(&query)?), scheme),
-                    class,
-                    terminal,
-                );
+                let query = if args.pinned { app::aggregate::pinned(&query)? } else { query };
+                (app::aggregate::application(&query), scheme)
+            } else {
+                (catalog.parse(name, parameters, &schema)?.into(), scheme)
             }
-            (catalog.parse(name, parameters, &schema)?.into(), scheme)
         }
     };
     export_of(args, (app, scheme), class, terminal)
@@ -178,7 +169,7 @@ fn export_of(
 ) -> Result<()> {
     let start = Instant::now();
     let key = leader::config(None)?.app_key(&app, scheme, args.profile, class)?;
-    let built = start.elapsed().as_secs_f64();
+    let built = start.elapsed();
     let pinned = AppKey::pinned_digest(&app, scheme, args.profile, class).is_some();
     files::write(&args.out, |out| {
         let fill = |out: &mut files::Out<'_>| Ok(key.write(out)?);
@@ -199,7 +190,7 @@ fn export_of(
     report.add("height_class", class.height_max());
     report.add("file", args.out.display().to_string());
     report.add_as("bytes", bytes, size(bytes));
-    report.add_as("seconds", built, seconds(built));
+    report.add_time("seconds", built);
     crate::results::add_soundness(&mut report, key.bits());
     report.print(terminal.format)
 }

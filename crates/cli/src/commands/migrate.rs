@@ -12,7 +12,7 @@ use evergrove::store::{BatchEstimate, Prover, Store};
 use serde_json::Value;
 
 use super::Terminal;
-use crate::args::{ProvingArgs, StoreArgs, parse_profile};
+use crate::args::{ProvingArgs, StoreArgs};
 use crate::progress::Proofs;
 use crate::report::{Report, count, seconds, size};
 use crate::{files, leader, results};
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
     /// Security profile of the batches that are proven again: grove-100 or grove-128
-    #[arg(long, value_name = "PROFILE", default_value_t, value_parser = parse_profile)]
+    #[arg(long, value_name = "PROFILE", default_value_t)]
     profile: Profile,
     #[command(flatten)]
     proving: ProvingArgs,
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     drop(source);
     report.add("store", args.to.display().to_string());
 
-    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
+    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
         Prover::new(&store, &backends, engine.as_ref()).with_progress(&note).with_cancel(leader::cancel(&config)?);
@@ -89,9 +89,8 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     })?;
     progress.finish();
     let made: usize = refreshed.iter().map(|b| b.made).sum();
-    let elapsed = start.elapsed().as_secs_f64();
     report.add("proofs_made", made);
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", start.elapsed());
     report.hidden("refreshed", refreshed.iter().map(results::batch_object).collect::<Vec<_>>());
     for b in &refreshed {
         report.note(format!("  {}: {} of {} made, {}", b.name, b.made, count(b.total, "proof"), size(b.bytes as u64)));

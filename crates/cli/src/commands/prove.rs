@@ -13,7 +13,7 @@ use evergrove::store::input::{Format, read_indices};
 use evergrove::store::{Prover, Store};
 
 use super::{Terminal, export};
-use crate::args::{ProvingArgs, StoreArgs, formats, parse_profile, parse_scheme};
+use crate::args::{ProvingArgs, StoreArgs, formats, parse_scheme};
 use crate::exit::CliError;
 use crate::files::{Fill, Out};
 use crate::progress::Proofs;
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     indices: Option<String>,
     /// Security profile: grove-100 or grove-128 of grove, proven, johnson or paper of plonky2 [default: that of the batch; for a
     /// new batch grove-100, with --backend plonky2 proven]
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    #[arg(long, value_name = "PROFILE")]
     profile: Option<Profile>,
     /// Proof system: grove, plonky2, or native for tests [default: that of the batch or of --profile, otherwise grove]
     #[arg(long, value_name = "NAME")]
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let height = store.commitment()?.height;
     let spec = backends.spec(&choice, HeightClass::of(height).unwrap_or(HeightClass::H40))?;
     let engine = config.engine([(spec, config.costs(spec))])?;
-    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
+    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
         Prover::new(&store, &backends, engine.as_ref()).with_progress(&note).with_cancel(leader::cancel(&config)?);

@@ -12,7 +12,7 @@ use super::Terminal;
 use super::backup::{add_head, counter};
 use crate::exit::CliError;
 use crate::files;
-use crate::report::{Report, count, seconds, size};
+use crate::report::{Report, count, size};
 
 /// Create a store from a backup
 ///
@@ -82,8 +82,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         report.add_as("stale", stale, text);
     }
     report.add_as("bytes", bytes, size(bytes));
-    let elapsed = start.elapsed().as_secs_f64();
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", start.elapsed());
     report.hidden("checked", store.is_some() && !args.unchecked);
     if store.is_none() {
         report.note("\nThe backup is whole. Only restore shows whether its rows are those of the commitment.");

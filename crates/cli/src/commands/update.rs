@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     config.add_apps(&mut backends, &store)?;
     let batches = store.batches()?;
     let engine = config.engine(batches.iter().map(|b| (&b.backend, config.costs(&b.backend))))?;
-    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
+    let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics.clone());
     let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
     let prover =
         Prover::new(&store, &backends, engine.as_ref()).with_progress(&note).with_cancel(leader::cancel(&config)?);
@@ -112,10 +112,9 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     progress.finish();
     let made: usize = refreshed.iter().map(|b| b.made).sum();
     let total: usize = refreshed.iter().map(|b| b.total).sum();
-    let elapsed = start.elapsed().as_secs_f64();
     report.add_as("proofs_made", made, format!("{made} of {total} of the refreshed batches"));
     report.hidden("proofs_total", total);
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", start.elapsed());
     report.hidden("batches", refreshed.iter().map(results::batch_object).collect::<Vec<_>>());
     let stale: Vec<_> = store.batches()?.into_iter().filter(|b| !b.fresh).map(|b| b.name).collect();
     report.hidden("stale", stale.clone());

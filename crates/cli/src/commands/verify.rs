@@ -1,22 +1,23 @@
 //! `evergrove verify`.
 
+use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use evergrove::commit::schema::Schema;
+use evergrove::commit::schema::{Row, Schema};
 use evergrove::primitives::Digest;
 use evergrove::proof::tree::Value;
 use evergrove::proof::wire::{Bundle, OPENING_MAGIC, RowsForm};
 use evergrove::proof::{BackendId, Commitment, Opening, Policy, Profile, Scheme};
-use evergrove::store::input::{Format, IndexSource, Table};
+use evergrove::store::input::{Format, IndexSource, InputError, Table};
 use evergrove::store::{Backends, verify};
 use evergrove::{Backend, Config};
 
 use super::Terminal;
-use crate::args::{RowsArgs, parse_profile, parse_scheme};
+use crate::args::{RowsArgs, parse_scheme};
 use crate::exit::CliError;
-use crate::report::{Report, count, seconds};
+use crate::report::{Report, count};
 use crate::{files, results};
 
 /// Greatest size of a succinct proof or an opening in bytes.
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     rows: RowsArgs,
     /// Accept proofs of this profile too: grove-128, johnson or paper. Repeat for several
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    #[arg(long, value_name = "PROFILE")]
     allow_profile: Vec<Profile>,
     /// Accept proofs of this backend too, like native or native:1
     #[arg(long, value_name = "NAME")]
@@ -93,12 +94,9 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         return Err(CliError::refused(message, "ask for the proof of that batch at this commitment"));
     }
     let setup = backends.setup_time();
-    let elapsed = start.elapsed().saturating_sub(setup).as_secs_f64();
-    let setup = setup.as_secs_f64();
+    let elapsed = start.elapsed().saturating_sub(setup);
 
-    let mut report = Report::default();
-    report.add_as("accepted", true, "yes");
-    report.add("commitment", args.root.to_string());
+    let mut report = Report::accepted(&args.root);
     report.add("canonical_digest", found.to_string());
     report.hidden("digest_checked", args.digest.is_some());
     results::add_scheme(&mut report, verified.scheme);
@@ -106,8 +104,8 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("profile", verified.profile.name());
     report.hidden("proof_kind", verified.kind.name());
     report.hidden("proof_bytes", bytes.len());
-    report.add_as("setup_seconds", setup, seconds(setup));
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("setup_seconds", setup);
+    report.add_time("seconds", elapsed);
     report.hidden("leaves", verified.leaves.map_or(serde_json::Value::Null, Into::into));
     add_leaves(&mut report, leaves.as_ref());
     let shown = match verified.leaves {
@@ -172,7 +170,7 @@ fn from_bundle(args: &Args, path: &Path) -> Result<(Vec<u8>, Option<Leaves>)> {
         RowsForm::Jsonl => "rows.jsonl",
     });
     let rows = table_of_leaves(&name, &schema, &args.rows)?.with_text(text);
-    Ok((proof, Some(Leaves { rows: values(&rows, &schema)?, schema: digest })))
+    Ok((proof, Some(Leaves { rows: values(rows.rows()?, &schema)?, schema: digest })))
 }
 
 /// Adds whether leaves were given, and the digest of their schema.
@@ -204,16 +202,14 @@ fn opening(args: &Args, bytes: &[u8], leaves: Option<&Leaves>, terminal: Termina
             return Err(CliError::refused(message, "give the row of that slot, and no other"));
         }
     }
-    let elapsed = start.elapsed().as_secs_f64();
-    let mut report = Report::default();
-    report.add_as("accepted", true, "yes");
-    report.add("commitment", args.root.to_string());
+    let elapsed = start.elapsed();
+    let mut report = Report::accepted(&args.root);
     report.add("index", opening.index);
     report.add_as("filled", opening.value.is_some(), if opening.value.is_some() { "yes" } else { "no" });
     if let Some(value) = &opening.value {
         report.add("value", value.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", elapsed);
     add_leaves(&mut report, leaves);
     let shown = match (opening.value.is_some(), leaves.is_some()) {
         (true, true) => "the row is at its position in the table of this commitment",
@@ -289,7 +285,7 @@ fn checked_digest(args: &Args, schema: &Schema, path: Option<&PathBuf>) -> Resul
 
 /// The rows of a file with their positions, ascending, as values of this schema.
 pub(super) fn read_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Vec<(u64, Value)>> {
-    values(&table_of_leaves(path, schema, args)?, schema)
+    values(table_of_leaves(path, schema, args)?.rows()?, schema)
 }
 
 fn table_of_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Table> {
@@ -302,18 +298,22 @@ fn table_of_leaves(path: &Path, schema: &Schema, args: &RowsArgs) -> Result<Tabl
     files::table(path, args, Some(schema.clone()), index)
 }
 
-fn values(table: &Table, schema: &Schema) -> Result<Vec<(u64, Value)>> {
+/// The values of rows, by ascending position.
+pub(super) fn values<R: Borrow<Row>>(
+    rows: impl Iterator<Item = Result<(u64, R), InputError>>,
+    schema: &Schema,
+) -> Result<Vec<(u64, Value)>> {
     let mut leaves = Vec::new();
-    for row in table.rows()? {
+    for row in rows {
         let (index, row) = row?;
-        leaves.push((index, schema.value(&row)?));
+        leaves.push((index, schema.value(row.borrow())?));
     }
     leaves.sort_by_key(|(index, _)| *index);
     Ok(leaves)
 }
 
 /// The error for rows that were read as values because no schema was given.
-fn without_schema(args: &Args, e: evergrove::store::input::InputError) -> anyhow::Error {
+fn without_schema(args: &Args, e: InputError) -> anyhow::Error {
     use evergrove::store::input::Problem::{Lacking, NoColumn};
     let missing = matches!(&*e.problem, NoColumn { name, .. } | Lacking { name, .. } if name.starts_with('e'));
     if args.schema.is_none() && missing {

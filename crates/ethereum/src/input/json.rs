@@ -143,9 +143,6 @@ pub enum InputFault {
         /// Its parent.
         parent: Hash,
     },
-    /// A witness without the header of the block before.
-    #[error("the witness has no header with hash {}: name the state root of the block before", Hex(.0))]
-    Parent(Hash),
     /// Bytes that are not RLP.
     #[error(transparent)]
     Rlp(#[from] RlpError),

@@ -38,7 +38,7 @@ const LEGACY: &[(&str, Form)] = &[
     ("r", Number),
     ("s", Number),
 ];
-/// The fields of type 1: EIP-2930.
+/// The first fields of type 1: EIP-2930.
 const WITH_ACCESS_LIST: &[(&str, Form)] = &[
     ("chainId", Number),
     ("nonce", Number),
@@ -48,9 +48,6 @@ const WITH_ACCESS_LIST: &[(&str, Form)] = &[
     ("value", Number),
     ("input", Bytes),
     ("accessList", AccessList),
-    ("yParity", Parity),
-    ("r", Number),
-    ("s", Number),
 ];
 /// The first fields of types 2 to 4: EIP-1559.
 const WITH_FEES: &[(&str, Form)] = &[
@@ -77,7 +74,7 @@ pub(super) fn transaction(value: &Value) -> Result<Vec<u8>, InputError> {
     let kind = maybe(transaction, "type", small)?.unwrap_or(0);
     let parts: &[&[(&str, Form)]] = match kind {
         0 => &[LEGACY],
-        1 => &[WITH_ACCESS_LIST],
+        1 => &[WITH_ACCESS_LIST, SIGNATURE],
         2 => &[WITH_FEES, SIGNATURE],
         3 => &[WITH_FEES, BLOBS, SIGNATURE],
         4 => &[WITH_FEES, CODES, SIGNATURE],

@@ -1,12 +1,12 @@
 //! Nodes: answers of `debug_executionWitness`, and files of nodes with their claims.
 
-use evergrove_verifier::ethereum::{Claim, Hash, Header, Hex, Roots, Tag};
+use evergrove_verifier::ethereum::{Claim, Header, Hex};
 use serde_json::{Value, json};
 
 use super::claims::{claim_value, claims_of};
 use super::header::header_of;
 use super::json::{At, InputError, InputFault, all_bytes, bytes, list, optional, parse, printable, required};
-use crate::{LimitError, Nodes, Tries};
+use crate::Nodes;
 
 /// The nodes of the state *before* a block that the block reads. It has no new nodes or values: those follow from the
 /// block's changes.
@@ -60,26 +60,4 @@ pub fn read_witness(text: &[u8]) -> Result<Witness, InputError> {
     let claims = optional(answer, "claims").map(list).transpose().at(|| "claims".into())?;
     let claims = claims.map_or(Ok(Vec::new()), claims_of)?;
     Ok(Witness { nodes, headers, claims })
-}
-
-impl Witness {
-    /// The root of the state before a block, by the header of the block before.
-    ///
-    /// # Errors
-    /// When the witness does not have this header.
-    pub fn root_before(&self, block: &Header) -> Result<Hash, InputError> {
-        let parent = self.headers.iter().find(|h| h.hash == block.parent);
-        let root = parent.and_then(|h| h.roots.get(Tag::State));
-        Ok(*root.ok_or(InputFault::Parent(block.parent))?)
-    }
-
-    /// The state with this root. The content of a node determines its hash: the order and the names of nodes do not
-    /// matter.
-    ///
-    /// # Errors
-    /// When there are too many nodes.
-    pub fn tries(self, root: &Hash) -> Result<Tries, LimitError> {
-        let roots = Roots::of_state(*root);
-        Ok(Tries::new(&roots, Nodes::new(self.nodes)?))
-    }
 }

@@ -7,7 +7,7 @@ use evergrove_ethereum::{BYTES_MAX, Keys, NODES_MAX, Nodes, Trie, Tries};
 use evergrove_primitives::hash::keccak::keccak_256;
 use evergrove_verifier::ethereum::rlp::{list, write_string};
 use evergrove_verifier::ethereum::{
-    Claim, EMPTY_CODE, EMPTY_ROOT, Hash, Hex, NODE_MAX, Tag, VALUE_MAX, canonical_digest,
+    Claim, EMPTY_CODE, EMPTY_ROOT, Hash, Hex, NODE_MAX, Roots, Tag, VALUE_MAX, canonical_digest,
 };
 use serde_json::{Value, json};
 
@@ -203,7 +203,7 @@ fn headers_of_other_blocks_and_forks() {
 #[test]
 fn states_without_the_root() {
     let witness = read_witness(&text(&answer("witness-list.json"))).expect("a witness");
-    let tries = witness.tries(&[9; 32]).expect("few");
+    let tries = Tries::new(&Roots::of_state([9; 32]), Nodes::new(witness.nodes).expect("few"));
     assert_eq!(
         one_line(tries.account(&[0x11; 20]).expect_err("another root").to_string()),
         format!(
@@ -435,7 +435,7 @@ fn sizes_beyond_the_bounds() {
     let limit = format!("more than {NODES_MAX} nodes, or {BYTES_MAX} bytes of nodes: split the input");
     let count = format!("[{}\"0x\"]", "\"0x\",".repeat(NODES_MAX));
     let witness = read_witness(count.as_bytes()).expect("short");
-    assert_eq!(witness.tries(&EMPTY_ROOT).map(drop).map_err(|e| e.to_string()), Err(limit.clone()));
+    assert_eq!(Nodes::new(witness.nodes).map(drop).map_err(|e| e.to_string()), Err(limit.clone()));
     let answer = format!("{{\"address\": \"{CONTRACT}\", \"accountProof\": {count}}}");
     assert_eq!(read(&serde_json::from_str(&answer).expect("JSON"), STATE), Err(limit));
     let most = format!("a node has at most {NODE_MAX} bytes, got {}", NODE_MAX + 1);

@@ -36,27 +36,19 @@ pub struct BullmqEngine {
     /// Where remote workers find payloads and leave results. `None` if threads of this process do the tasks.
     objects: Option<Objects>,
     concurrency: usize,
-    attempts: u32,
     piece: usize,
 }
 
 impl BullmqEngine {
     /// An engine whose tasks are done by workers that share the queue and `objects`, with up to three attempts at each.
     pub fn new(config: Config, objects: Objects) -> Self {
-        Self { config, objects: Some(objects), concurrency: 0, attempts: 3, piece: PIECE }
+        Self { config, objects: Some(objects), concurrency: 0, piece: PIECE }
     }
 
     /// An engine that runs up to `concurrency` tasks at once (at least one) on threads of this process, with up to
     /// three attempts at each.
     pub fn local(config: Config, concurrency: usize) -> Self {
-        Self { config, objects: None, concurrency: concurrency.max(1), attempts: 3, piece: PIECE }
-    }
-
-    /// Sets how often a task with transient errors is tried, and how often the same object may be found damaged before
-    /// the run fails: at least once.
-    pub fn with_attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts.max(1);
-        self
+        Self { config, objects: None, concurrency: concurrency.max(1), piece: PIECE }
     }
 
     /// Sets the number of jobs at which a flow is cut, 2,048 by default. A flow of a binary tree has less than twice as
@@ -78,12 +70,7 @@ impl Engine for BullmqEngine {
     ) -> Result<Report, RunError> {
         let Some(root) = graph.root() else { return Err(RunError::Empty) };
         let missing = graph.missing(|id| results.contains(&graph.task(id).key))?;
-        let report = Report {
-            tasks: graph.len(),
-            planned: missing.len(),
-            skipped: graph.len() - missing.len(),
-            ..Report::default()
-        };
+        let report = Report::new(graph, missing.len());
         observer.event(&Event::Planned { tasks: graph.len(), to_run: report.planned });
         if missing.is_empty() {
             return Ok(report);
@@ -97,8 +84,7 @@ impl Engine for BullmqEngine {
         }
         let connection = Connection::open(&config).map_err(engine_error)?;
         let progress = RunProgress::new(graph, observer, cancel, report, missing);
-        let (attempts, piece) = (self.attempts, self.piece);
-        let run = Run { graph, runner, results, connection: &connection, name: run, attempts, piece };
+        let run = Run { graph, runner, results, connection: &connection, name: run, piece: self.piece };
         match &self.objects {
             Some(objects) => thread::scope(|scope| leader::work(scope, &run, progress, objects)),
             None => thread::scope(|scope| threads::work(scope, &run, progress, self.concurrency)),

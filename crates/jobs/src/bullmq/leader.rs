@@ -18,6 +18,7 @@ use super::record::{self, RunRecord, RunState, job_name, parse_job};
 use super::run::{Run, RunProgress};
 use super::upload::{Prepared, not_stored, prepare_all};
 use super::worker::DAMAGED;
+use crate::local::ATTEMPTS;
 use crate::objects::Objects;
 use crate::{Cause, Key, Put, Report, RunError, TaskFailure, TaskId};
 
@@ -141,7 +142,7 @@ impl Leader<'_> {
                     // The limit is for each object. Any number of objects may be damaged.
                     let times = seen.entry(object_of(&cause)).or_default();
                     *times += 1;
-                    if *times >= self.run.attempts {
+                    if *times >= ATTEMPTS {
                         let id = self.progress.left().first().copied().unwrap_or(TaskId(0));
                         let cause = format!("{times} times: {cause}");
                         self.progress.failed(id, *times, Cause::Error(cause.into()));
@@ -176,28 +177,17 @@ impl Leader<'_> {
 
     /// Handles messages until the generation ends.
     fn follow(&mut self, generation: &mut Generation<'_>) -> Result<End, QueueError> {
-        loop {
-            if self.progress.is_complete() || self.progress.is_stopping() {
-                return Ok(End::Over);
-            }
-            let mut next = self.told.recv_timeout(TICK).ok();
-            while let Some(message) = next {
-                if let Some(cause) = self.handle(generation, message)? {
-                    self.settle(generation)?;
-                    return Ok(End::Again(cause));
-                }
-                if self.progress.is_complete() || self.progress.is_stopping() {
-                    return Ok(End::Over);
-                }
-                if let Some(cause) = self.tick(generation)? {
-                    return Ok(End::Again(cause));
-                }
-                next = self.told.try_recv().ok();
-            }
+        while !self.progress.is_complete() && !self.progress.is_stopping() {
             if let Some(cause) = self.tick(generation)? {
                 return Ok(End::Again(cause));
             }
+            let Ok(message) = self.told.recv_timeout(TICK) else { continue };
+            if let Some(cause) = self.handle(generation, message)? {
+                self.settle(generation)?;
+                return Ok(End::Again(cause));
+            }
         }
+        Ok(End::Over)
     }
 
     /// Adds a flow whose payloads and inputs are stored.
@@ -227,9 +217,7 @@ impl Leader<'_> {
             Message::Taken(id, outcome) => {
                 let (put, by) = self.taking.remove(&id).unwrap_or((Put::Stored, None));
                 match outcome {
-                    Ok(bytes) => {
-                        self.progress.finished(id, bytes, put, by.as_deref());
-                    }
+                    Ok(bytes) => self.progress.finished(id, bytes, put, by.as_deref()),
                     Err(Untaken::Again(cause)) => return Ok(Some(cause)),
                     Err(Untaken::Failed(cause)) => self.progress.failed(id, 1, cause),
                 }
@@ -321,10 +309,7 @@ impl Leader<'_> {
         }
         self.ticked = Instant::now();
         let connection = self.run.connection;
-        let report = &self.progress.report;
-        (self.record.done, self.record.retries) = (report.done, report.retries);
-        self.record.seen_ms = record::now_ms();
-        record::write(connection, &self.record)?;
+        self.write_record()?;
         self.progress.cancelled |= record::is_cancelled(connection, &self.run.name)?;
         let roots: Vec<_> = generation.open.keys().copied().collect();
         for root in roots {
@@ -364,18 +349,23 @@ impl Leader<'_> {
         self.run.connection.remove(&names)
     }
 
-    /// Writes the end of the run to its record.
-    fn end(&mut self) -> Result<(), QueueError> {
+    /// Writes the record with the counts and the time of now.
+    fn write_record(&mut self) -> Result<(), QueueError> {
         let report = &self.progress.report;
         (self.record.done, self.record.retries) = (report.done, report.retries);
-        self.record.cause = self.progress.cause();
         self.record.seen_ms = record::now_ms();
+        record::write(self.run.connection, &self.record)
+    }
+
+    /// Writes the end of the run to its record.
+    fn end(&mut self) -> Result<(), QueueError> {
+        self.record.cause = self.progress.cause();
         self.record.state = match &self.record.cause {
             Some(_) => RunState::Failed,
             None if self.progress.is_complete() => RunState::Done,
             None => RunState::Cancelled,
         };
-        record::write(self.run.connection, &self.record)?;
+        self.write_record()?;
         if self.record.state != RunState::Failed {
             // A failed job can be retried as long as its payload exists.
             record::remove_payloads(self.objects, &self.run.name);

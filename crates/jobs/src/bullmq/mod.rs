@@ -80,12 +80,6 @@ impl Config {
         self.lock = lock;
         self
     }
-
-    /// Sets the pause before another attempt.
-    pub fn with_back_off(mut self, back_off: Duration) -> Self {
-        self.back_off = back_off;
-        self
-    }
 }
 
 impl std::fmt::Debug for Config {

@@ -7,6 +7,7 @@ use bullmq::JobOptions;
 use super::flow::{Piece, Plan};
 use super::queue::{Connection, QueueError};
 use super::record::job_name;
+use crate::local::ATTEMPTS;
 use crate::{Cancel, Cause, Event, Observer, Put, Report, Results, RunError, Runner, TaskGraph, TaskId};
 
 /// What a run does with a task.
@@ -34,8 +35,6 @@ pub(super) struct Run<'e> {
     pub(super) connection: &'e Connection,
     /// Prefix of the names of its jobs.
     pub(super) name: String,
-    /// Largest number of attempts at a task.
-    pub(super) attempts: u32,
     /// Number of jobs at which a flow is cut.
     pub(super) piece: usize,
 }
@@ -52,7 +51,7 @@ impl Run<'_> {
         let config = &self.connection.config;
         let name = |id: TaskId| job_name(&self.name, generation, id);
         let options = |id: TaskId| {
-            let mut options = JobOptions::new().job_id(name(id)).attempts(self.attempts);
+            let mut options = JobOptions::new().job_id(name(id)).attempts(ATTEMPTS);
             if !config.back_off.is_zero() {
                 let pause = u64::try_from(config.back_off.as_millis()).unwrap_or(u64::MAX);
                 options = options.backoff(bullmq::types::BackoffStrategy::Fixed(pause));
@@ -161,10 +160,7 @@ impl<'e> RunProgress<'e> {
         }
         self.states[id.0] = State::Done;
         self.attempts.remove(&id);
-        self.report.done += 1;
-        self.report.done_keys.push(self.graph.task(id).key);
-        self.report.bytes += bytes as u64;
-        self.report.duplicates += usize::from(put == Put::AlreadyThere);
+        self.report.count(self.graph.task(id).key, bytes, put);
         self.observer.event(&Event::Finished { id, task: self.graph.task(id), bytes, done: self.report.done, by });
     }
 
@@ -188,15 +184,6 @@ impl<'e> RunProgress<'e> {
 
     /// The end of the run.
     pub(super) fn outcome(self) -> Result<Report, RunError> {
-        match self.failure {
-            Some((id, attempts, cause)) => {
-                let task = self.graph.task(id);
-                self.observer.event(&Event::Failed { id, task, cause: &cause.to_string() });
-                let (key, kind) = (task.key, task.kind);
-                Err(RunError::Failed { task: id, key, kind, attempts, cause, report: self.report.into() })
-            }
-            None if self.report.done < self.todo.len() => Err(RunError::Cancelled { report: self.report.into() }),
-            None => Ok(self.report),
-        }
+        self.report.outcome(self.graph, self.observer, self.failure)
     }
 }

@@ -10,7 +10,7 @@ use super::flow::Plan;
 use super::queue::QueueError;
 use super::record::parse_job;
 use super::run::{Run, RunProgress};
-use crate::local::{AtEnd, Input, Outcome as Attempted, STACK_BYTES, attempt_task, panic_text};
+use crate::local::{ATTEMPTS, AtEnd, Input, Outcome as Attempted, STACK_BYTES, attempt_task, panic_text};
 use crate::{Cause, Put, Report, RunError, TaskId};
 
 /// Silence after which the leader checks whether the queue still has jobs.
@@ -64,7 +64,7 @@ pub(super) fn work<'scope, 'env>(
         };
         match message {
             Some(Message::Handed(handed)) => begin(scope, run, &plan, &mut progress, &mut running, handed, &tell),
-            Some(Message::Ended(id)) => end(run, &mut progress, &mut running, id),
+            Some(Message::Ended(id)) => end(&mut progress, &mut running, id),
             None if next.is_none() && running.is_empty() => match is_idle(run) {
                 Ok(true) => {
                     progress.failed(left(&progress), 1, Cause::Error("the queue has lost its jobs: run again".into()))
@@ -149,7 +149,7 @@ fn begin<'scope, 'env>(
 }
 
 /// Handles the end of a task's thread, and answers the queue.
-fn end(run: &Run<'_>, progress: &mut RunProgress<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
+fn end(progress: &mut RunProgress<'_>, running: &mut HashMap<TaskId, Running<'_>>, id: TaskId) {
     let Some(Running { thread, handed, .. }) = running.remove(&id) else { return };
     let outcome = thread.join().unwrap_or_else(|panic| Err((Cause::Panic(panic_text(&*panic)), false)));
     match outcome {
@@ -158,7 +158,7 @@ fn end(run: &Run<'_>, progress: &mut RunProgress<'_>, running: &mut HashMap<Task
             let already = put == Put::AlreadyThere;
             handed.answer(Answer::Done(Outcome { bytes: bytes.len(), already }));
         }
-        Err((cause, true)) if handed.attempt < run.attempts && !progress.is_stopping() => {
+        Err((cause, true)) if handed.attempt < ATTEMPTS && !progress.is_stopping() => {
             let text = cause.to_string();
             progress.retrying(id, handed.attempt, &text);
             handed.answer(Answer::Retry(text));

@@ -2,13 +2,13 @@
 
 use evergrove_jobs::bullmq::admin::Admin;
 use evergrove_jobs::bullmq::{BullmqEngine, Config, QueueError, Redis};
-use evergrove_jobs::{Cancel, Engine, MemoryResults, RunError, Silent};
-use evergrove_testkit::engine;
+use evergrove_jobs::{Cancel, Engine, RunError};
+use evergrove_testkit::engine::{self, MemoryResults, Silent};
 use evergrove_testkit::servers::RedisServer;
 use std::time::{Duration, Instant};
 
 fn config(server: &RedisServer) -> Config {
-    Config::new(Redis::new(&server.url(), None).expect("valid")).with_back_off(Duration::ZERO)
+    Config { back_off: Duration::ZERO, ..Config::new(Redis::new(&server.url(), None).expect("valid")) }
 }
 
 #[test]

@@ -17,10 +17,9 @@ use evergrove_jobs::bullmq::admin::{Admin, State};
 use evergrove_jobs::bullmq::{BullmqEngine, Config, Redis, RunState, Worker, WorkerConfig, WorkerEvent, WorkerReport};
 use evergrove_jobs::objects::Objects;
 use evergrove_jobs::{
-    Cancel, Cause, Engine, Event, Job, MemoryResults, Report, Results, RunError, Task, TaskFailure, TaskGraph, TaskId,
-    Unfit, Work,
+    Cancel, Cause, Engine, Event, Job, Report, Results, RunError, Task, TaskFailure, TaskGraph, TaskId, Unfit, Work,
 };
-use evergrove_testkit::engine;
+use evergrove_testkit::engine::{self, MemoryResults};
 use evergrove_testkit::faults::FaultyObjects;
 use evergrove_testkit::servers::RedisServer;
 use evergrove_testkit::text::{Deed, TextTasks, TextWork, expected};
@@ -38,7 +37,7 @@ const TASK: Duration = Duration::from_millis(10);
 
 fn config(url: &str) -> Config {
     let redis = Redis::new(url, None).expect("valid");
-    Config::new(redis).with_lock(Duration::from_millis(1000)).with_back_off(Duration::from_millis(20))
+    Config { lock: Duration::from_millis(1000), back_off: Duration::from_millis(20), ..Config::new(redis) }
 }
 
 fn objects(dir: &Path) -> Objects {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evergrove_jobs::local::LocalEngine;
-use evergrove_jobs::{Cores, GraphError, Task, TaskGraph, TaskId};
+use evergrove_jobs::{Cancel, Cores, Engine, GraphError, Task, TaskGraph, TaskId};
 use evergrove_testkit::engine;
 
 #[test]
@@ -14,14 +14,12 @@ fn keeps_the_laws_of_engines() {
 }
 
 #[test]
-fn tries_once_when_told_so() {
+fn tries_once_what_stays() {
     let graph = engine::tree(1);
-    let notes = engine::Notes::with_faults(TaskId(0), &[engine::Fault::Transient]);
-    let engine = LocalEngine::new(1).with_attempts(1);
-    let results = evergrove_jobs::MemoryResults::new();
-    let run = |notes| {
-        evergrove_jobs::Engine::run(&engine, &graph, notes, &results, &evergrove_jobs::Silent, &Default::default())
-    };
+    let notes = engine::Notes::with_faults(TaskId(0), &[engine::Fault::Permanent]);
+    let local = LocalEngine::new(1);
+    let results = engine::MemoryResults::new();
+    let run = |notes| local.run(&graph, notes, &results, &engine::Silent, &Cancel::new());
     let failed = run(&notes).expect_err("one attempt is not enough");
     assert!(failed.to_string().contains("after 1 attempt:"), "{failed}");
     run(&notes).expect("the second run is the second attempt");

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -21,9 +21,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 
-use crate::Tls;
 use crate::access::Peer;
 use crate::metrics::Counted;
+use crate::{Tls, lock};
 
 /// Bytes that a connection buffers of requests and answers. A longer head is refused.
 pub(crate) const BUFFER: usize = 64 << 10;
@@ -57,11 +57,11 @@ impl Pace {
     }
 
     pub(crate) fn set(&self, rate: Option<Rate>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = rate;
+        *lock(&self.0) = rate;
     }
 
     fn get(&self) -> Option<Rate> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Public;
-use super::read::{ask, ask_for};
+use super::read::{Asked, ask, ask_for};
 use crate::problem::Problem;
 use crate::service::Shared;
 
@@ -60,8 +60,6 @@ pub(crate) struct Range {
     limit: Option<u64>,
 }
 
-type Asked = Result<Query<Range>, axum::extract::rejection::QueryRejection>;
-
 impl EpochView {
     fn new(shared: &Shared, epoch: Epoch) -> Self {
         let Epoch { number, commitment, filled: rows } = epoch;
@@ -83,7 +81,7 @@ impl EpochView {
 pub(crate) async fn epochs(
     State(shared): State<Arc<Shared>>,
     public: Option<Extension<Public>>,
-    asked: Asked,
+    asked: Asked<Range>,
 ) -> Result<Json<Vec<EpochView>>, Problem> {
     let Query(Range { before, limit }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     let limit = limit.unwrap_or(64).min(EPOCHS);

@@ -60,8 +60,6 @@ pub(crate) struct Wanted {
     batch: Option<String>,
 }
 
-type Asked = Result<Query<Wanted>, axum::extract::rejection::QueryRejection>;
-
 enum Step {
     /// First the state of the service, then later events.
     Status,
@@ -90,7 +88,7 @@ pub(crate) async fn stream(
     shown: Option<Extension<Token>>,
     public: Option<Extension<Public>>,
     pace: Option<Extension<Pace>>,
-    asked: Asked,
+    asked: read::Asked<Wanted>,
 ) -> Result<impl IntoResponse, Problem> {
     let Query(Wanted { batch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     let is_public = public.is_some();

@@ -15,10 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 
 use super::Public;
-use crate::backups::{Progress, Report};
+use crate::backups::{Progress, State as BackupState};
 use crate::event::HIDDEN;
 use crate::problem::Problem;
-use crate::service::Shared;
+use crate::service::{Failing, Shared};
 
 /// The header with the epoch of an answer.
 pub(super) const EPOCH: HeaderName = HeaderName::from_static("evergrove-epoch");
@@ -107,14 +107,6 @@ struct Provers {
     workers: Option<u64>,
 }
 
-/// A batch whose last refresh failed.
-#[derive(Debug, Serialize, ToSchema)]
-struct Failing {
-    batch: String,
-    epoch: u64,
-    cause: String,
-}
-
 /// A batch and its last proof.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Batch {
@@ -162,7 +154,8 @@ pub(crate) struct At {
     pub(super) epoch: Option<u64>,
 }
 
-pub(super) type Asked = Result<Query<At>, axum::extract::rejection::QueryRejection>;
+/// The query of a request, or why it cannot be read.
+pub(super) type Asked<T> = Result<Query<T>, axum::extract::rejection::QueryRejection>;
 
 impl Batch {
     fn new(shared: &Shared, batch: BatchStatus, is_public: bool) -> Self {
@@ -266,19 +259,20 @@ pub(crate) async fn status_of(shared: Arc<Shared>, is_public: bool) -> Result<St
             proofs_made: w.made,
             proofs_to_make: w.to_make,
         }),
-        failing: failing.map(|f| Failing { batch: f.batch, epoch: f.epoch, cause: cause(f.cause) }).collect(),
+        failing: failing.map(|f| Failing { cause: cause(f.cause), ..f }).collect(),
         batches: batches.into_iter().map(|batch| Batch::new(&shared, batch, is_public)).collect(),
     })
 }
 
 fn backups_of(shared: &Shared) -> Backups {
-    let Report { progress, finished, broken_off, last } = shared.backups().report();
+    let backups = shared.backups();
+    let BackupState { progress, last: last_epoch, .. } = backups.state();
     let running = progress.map(|Progress { head, bytes }| Backup {
         epoch: head.epoch.number,
         bytes,
         bytes_estimate: head.estimate,
     });
-    Backups { running, finished, broken_off, last_epoch: last }
+    Backups { running, finished: backups.finished.get(), broken_off: backups.broken_off.get(), last_epoch }
 }
 
 /// The state of the service: epoch, commitment, queue, proofs, backups.
@@ -364,7 +358,7 @@ pub(crate) async fn proof(
     State(shared): State<Arc<Shared>>,
     public: Option<Extension<Public>>,
     Path(name): Path<String>,
-    asked: Asked,
+    asked: Asked<At>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
@@ -409,7 +403,7 @@ fn shows_cells(choice: &BackendChoice) -> bool {
 pub(crate) async fn opening(
     State(shared): State<Arc<Shared>>,
     Path(index): Path<String>,
-    asked: Asked,
+    asked: Asked<At>,
 ) -> Result<Response, Problem> {
     let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     let index: u64 = index.parse().map_err(|_| Problem::not_found("a position is a number"))?;

@@ -57,7 +57,7 @@ pub(crate) async fn rows(
     State(shared): State<Arc<Shared>>,
     Path(name): Path<String>,
     shown: Option<Extension<Token>>,
-    asked: Asked,
+    asked: Asked<At>,
 ) -> Result<Response, Problem> {
     let Query(At { epoch }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     let (epoch, members) = ask(shared.clone(), move |store| store.members_at(&name, epoch)).await?;

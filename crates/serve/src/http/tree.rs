@@ -1,6 +1,6 @@
 //! `GET /v1/batches/{name}/tree`: the proofs of a batch as a tree.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::{Extension, Json};
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Public;
-use super::read::{ask, place, turn};
+use super::read::{Asked, ask, place, turn};
+use crate::lock;
 use crate::problem::Problem;
 use crate::runs::ProofState;
 use crate::service::Shared;
@@ -80,8 +81,6 @@ pub(crate) struct Known {
     structure: Option<String>,
 }
 
-type Asked = Result<Query<Known>, axum::extract::rejection::QueryRejection>;
-
 /// The tree of proofs of a batch, with the state of each: at the epoch that is being proven, otherwise at the current one.
 ///
 /// To stay up to date, open `/v1/events?batch=NAME` first and apply its `progress` events to this answer. Ask for the
@@ -99,7 +98,7 @@ pub(crate) async fn tree(
     State(shared): State<Arc<Shared>>,
     public: Option<Extension<Public>>,
     Path(name): Path<String>,
-    asked: Asked,
+    asked: Asked<Known>,
 ) -> Result<Json<Tree>, Problem> {
     let Query(Known { structure }) = asked.map_err(|e| Problem::malformed(e.body_text()))?;
     // The turn to build comes before the place and the turn to read the store, so callers that wait for a tree block no
@@ -119,7 +118,7 @@ pub(crate) async fn tree(
             None => store.epoch()?.number,
         };
         {
-            let kept = asking.kept_trees();
+            let kept = lock(&asking.trees);
             let mut found = kept.iter().filter(|(of, at, _)| *of == name && *at == turns);
             if let Some((_, _, tree)) = found.find(|(_, _, tree)| tree.epoch.number == epoch) {
                 return Ok((name.clone(), tree.clone()));
@@ -136,7 +135,7 @@ pub(crate) async fn tree(
             tree => tree?,
         };
         let tree = Arc::new(tree);
-        let mut kept = asking.kept_trees();
+        let mut kept = lock(&asking.trees);
         kept.retain(|(of, _, _)| *of != name);
         kept.truncate(KEPT - 1);
         kept.insert(0, (name.clone(), turns, tree.clone()));
@@ -144,12 +143,6 @@ pub(crate) async fn tree(
     })
     .await?;
     Ok(Json(Tree::new(&shared, name, &tree, structure.as_deref(), public.is_some())))
-}
-
-impl Shared {
-    fn kept_trees(&self) -> MutexGuard<'_, Vec<(String, u64, Arc<ProofTree>)>> {
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Tree {

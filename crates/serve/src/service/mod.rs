@@ -4,6 +4,8 @@ mod shared;
 
 pub(crate) use shared::{Failing, RECENT, Shared};
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -110,6 +112,16 @@ impl Shutdown {
         // `self` is a sender, so the channel is open.
         let _ = self.0.subscribe().wait_for(|now| *now >= stage).await;
     }
+
+    /// Enters the stage `next` when the stage `from` has taken its time. Never ends.
+    async fn pass(&self, from: Stage, time: Duration, next: Stage) -> Infallible {
+        self.reached(from).await;
+        tokio::select! {
+            () = tokio::time::sleep(time) => self.raise(next),
+            () = self.reached(next) => {}
+        }
+        pending().await
+    }
 }
 
 /// The work that a service has done.
@@ -192,27 +204,11 @@ async fn run(listener: TcpListener, parts: Parts, config: Config, shutdown: &Shu
     let front = Front { router, bounds, tls, open: shared.metrics.connections.clone() };
     let mut server = tokio::spawn(connections::answer(listener, front, closed));
 
-    let left = async {
-        shutdown.reached(Stage::Leaving).await;
-        tokio::select! {
-            () = tokio::time::sleep(shared.config.drain) => shutdown.drain(),
-            () = shared.draining() => {}
-        }
-        std::future::pending::<ServeError>().await
-    };
-    let stop = async {
-        shared.draining().await;
-        tokio::select! {
-            () = tokio::time::sleep(shared.config.grace) => shutdown.abort(),
-            () = shared.aborting() => {}
-        }
-        std::future::pending::<()>().await;
-    };
     let outcome = tokio::select! {
         outcome = &mut ended => outcome.map_err(|_| ServeError::Panicked),
         gone = &mut server => Err(gone.err().map_or(ServeError::Panicked, |e| ServeError::Io(e.into()))),
-        () = stop => Err(ServeError::Panicked),
-        e = left => Err(e),
+        never = shutdown.pass(Stage::Leaving, shared.config.drain, Stage::Draining) => match never {},
+        never = shutdown.pass(Stage::Draining, shared.config.grace, Stage::Aborting) => match never {},
     };
     shutdown.drain();
     sizes.abort();
@@ -249,18 +245,14 @@ impl Work {
         let runtime = Handle::current();
         let epochs = Epochs::new(shared.clone(), requests, runtime.clone(), turns, known);
         let proofs = Refresher::new(shared, runtime, epoch, told, refreshed);
-        let spawn = |name: &str, work: Box<dyn FnOnce() -> Result<(), Error> + Send>| {
-            thread::Builder::new().name(name.into()).stack_size(STACK_BYTES).spawn(work)
+        let spawn = |name: &str, stage, work: Box<dyn FnOnce() -> Result<(), Error> + Send>| {
+            let stop = StopOnError { stage: Some(stage), shutdown: shutdown.clone() };
+            let builder = thread::Builder::new().name(name.into()).stack_size(STACK_BYTES);
+            builder.spawn(move || stop.after(work()))
         };
         Ok(Self {
-            epochs: spawn("epochs", {
-                let stop = StopOnError { stage: Some(Stage::Aborting), shutdown: shutdown.clone() };
-                Box::new(move || stop.after(epochs.run()))
-            })?,
-            proofs: spawn("proofs", {
-                let stop = StopOnError { stage: Some(Stage::Draining), shutdown };
-                Box::new(move || stop.after(proofs.run()))
-            })?,
+            epochs: spawn("epochs", Stage::Aborting, Box::new(move || epochs.run()))?,
+            proofs: spawn("proofs", Stage::Draining, Box::new(move || proofs.run()))?,
         })
     }
 
@@ -313,7 +305,7 @@ impl Probes {
                 Err(e) => return tracing::error!(error = %e, "probes are not answered"),
             };
             tokio::select! {
-                () = health::health(listener, health, std::future::pending()) => {}
+                () = health::health(listener, health, pending()) => {}
                 // A dropped sender means the same.
                 _ = stopped => {}
             }

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use evergrove::commit::schema::Schema;
 use evergrove::jobs::{Cancel, Engine};
 use evergrove::store::{Backends, BatchStatus, Error, ProofTree, Store};
+use serde::Serialize;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+use utoipa::ToSchema;
 
 use super::{Shutdown, Stage, Summary};
 use crate::backups::Backups;
@@ -20,7 +22,7 @@ use crate::http::epochs::Committing;
 use crate::metrics::ServiceMetrics;
 use crate::problem::Problem;
 use crate::runs::Runs;
-use crate::{Config, Event, http};
+use crate::{Config, Event, http, lock};
 
 /// Number of events that a slow listener may be behind before it misses some.
 const EVENTS: usize = 256;
@@ -48,7 +50,7 @@ pub(crate) struct Working {
 }
 
 /// A batch whose last refresh failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Failing {
     pub(crate) batch: String,
     pub(crate) epoch: u64,
@@ -139,7 +141,6 @@ pub(crate) struct Shared {
     /// Whether the last epoch and the last proof found no space on the disk.
     full: Mutex<(bool, bool)>,
     cycle_millis: AtomicU64,
-    epochs: AtomicU64,
     proofs: AtomicU64,
     pub(super) shutdown: Shutdown,
 }
@@ -181,7 +182,6 @@ impl Shared {
             stalled: AtomicBool::new(false),
             full: Mutex::default(),
             cycle_millis: AtomicU64::new(0),
-            epochs: AtomicU64::new(0),
             proofs: AtomicU64::new(0),
             shutdown,
         }
@@ -490,10 +490,6 @@ impl Shared {
         batch.fresh && !lock(&self.lost).contains(&batch.name)
     }
 
-    pub(crate) fn count_epoch(&self) {
-        self.epochs.fetch_add(1, Ordering::Relaxed);
-    }
-
     pub(crate) fn count_proof(&self) {
         self.proofs.fetch_add(1, Ordering::Relaxed);
     }
@@ -511,14 +507,9 @@ impl Shared {
     pub(super) fn summary(&self) -> Summary {
         let batches = self.store().batches().unwrap_or_default();
         Summary {
-            epochs: self.epochs.load(Ordering::Relaxed),
+            epochs: self.metrics.epochs.get(),
             proofs: self.proofs.load(Ordering::Relaxed),
             stale: batches.into_iter().filter(|b| !self.is_fresh(b)).map(|b| b.name).collect(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every holder of the lock leaves the value valid, so poisoning is ignored.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

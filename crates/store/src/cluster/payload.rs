@@ -7,9 +7,11 @@ use evergrove_primitives::Digest;
 use evergrove_verifier::wire::{DecodeError, FORMAT_VERSION, Reader, Records, Writer};
 use evergrove_verifier::{AppSpec, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme, Statement, UnknownScheme};
 
+use crate::store::BackendRecord;
+
 /// The first bytes of a payload.
 const MAGIC: [u8; 4] = *b"EVGJ";
-/// The kinds of records.
+/// The kinds of records. Those of the backend and the application are as in the record of a batch.
 const BACKEND: u8 = 1;
 const APPLICATION: u8 = 2;
 const PROOF: u8 = 3;
@@ -64,24 +66,11 @@ impl Payload {
     /// If the parts contradict each other, which those of a plan never do: an invalid name, an application that does
     /// not match the scheme, or a witness of another circuit or statement.
     pub fn encode(&self) -> Vec<u8> {
-        let (spec, Stated { kind, statement }) = (&self.backend, self.stated);
-        let BackendChoice { name, scheme, profile, app } = &spec.choice;
-        let mut w = Writer::header(MAGIC, FORMAT_VERSION);
-        w.record(BACKEND, |w| {
-            w.name(scheme.name());
-            w.name(name);
-            w.bytes(&spec.version.to_le_bytes());
-            w.bytes(&[profile.code(), spec.class.height_max()]);
-            w.bytes(&length(spec.capacity).to_le_bytes());
-            w.bytes(&[spec.wraps.into()]);
-        });
+        let Stated { kind, statement } = self.stated;
+        let BackendChoice { scheme, app, .. } = &self.backend.choice;
         assert_eq!(app.is_some(), scheme.has_app(), "an application in the scheme {scheme}");
-        if let Some(app) = app {
-            w.record(APPLICATION, |w| {
-                w.name(&app.name);
-                w.bytes(&app.parameters);
-            });
-        }
+        let mut w = Writer::header(MAGIC, FORMAT_VERSION);
+        BackendRecord::new(&self.backend).write(&mut w);
         w.record(PROOF, |w| {
             w.digests(&[self.keys]);
             write_stated(w, &self.stated);

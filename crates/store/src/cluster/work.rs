@@ -23,13 +23,13 @@ type Make = Box<dyn Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, Backen
 /// that it returns. So a wrong payload, a damaged object or a malicious worker costs time, but cannot put a wrong proof
 /// below a right one.
 ///
-/// Makes a backend when a payload first asks for it, and keeps it. A worker that cannot make the backend, or has other
+/// Makes a backend when a payload asks for it, and keeps it until a payload asks for another one. A worker that cannot make the backend, or has other
 /// keys, would fail every job of the batch within a millisecond, and take all jobs from workers that can do them.
 /// Unless it was fit for another job before, such a worker asks to drain, and [`Self::unfit`] returns the reason.
 pub struct ProofWork {
     make: Make,
-    kept: usize,
-    made: Mutex<Vec<Arc<Made>>>,
+    /// The backend of the last job. Its circuits take up to some gigabytes.
+    made: Mutex<Option<Arc<Made>>>,
     cores: Option<Arc<Cores>>,
     drain: Cancel,
     unfit: OnceLock<String>,
@@ -56,14 +56,7 @@ impl ProofWork {
         drain: Cancel,
     ) -> Self {
         let (made, unfit, fit) = (Mutex::default(), OnceLock::new(), AtomicBool::new(false));
-        Self { make: Box::new(make), kept: 1, made, cores: None, drain, unfit, fit }
-    }
-
-    /// Sets how many backends stay in memory: those used last, at least one, and one by default. Each backend keeps its
-    /// circuits, up to some gigabytes.
-    pub fn with_kept(mut self, kept: usize) -> Self {
-        self.kept = kept.max(1);
-        self
+        Self { make: Box::new(make), made, cores: None, drain, unfit, fit }
     }
 
     /// Gives each proof one of these threads while any is free. Otherwise, proofs share the threads of the process.
@@ -141,19 +134,13 @@ impl ProofWork {
         Ok(backend.clone())
     }
 
-    /// The entry of a backend, which becomes the one used last.
+    /// The place of a backend. The backend of an earlier job goes if it is another one.
     fn place(&self, spec: &BackendSpec) -> Arc<Made> {
-        // A panic elsewhere does not damage the list: it is whole after each step.
-        let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = match all.iter().position(|m| m.spec == *spec) {
-            Some(at) => all.remove(at),
-            None => Arc::new(Made { spec: spec.clone(), backend: OnceLock::new() }),
-        };
-        if all.len() == self.kept {
-            all.remove(0);
-        }
-        all.push(made.clone());
-        made
+        // A panic elsewhere does not damage the place: it is whole or empty.
+        let mut last = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.take().filter(|made| made.spec == *spec);
+        let made = known.unwrap_or_else(|| Arc::new(Made { spec: spec.clone(), backend: OnceLock::new() }));
+        last.insert(made).clone()
     }
 }
 
@@ -193,6 +180,6 @@ impl Work for ProofWork {
 
 impl std::fmt::Debug for ProofWork {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ProofWork").field("kept", &self.kept).field("unfit", &self.unfit).finish_non_exhaustive()
+        f.debug_struct("ProofWork").field("unfit", &self.unfit).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! csv and tsv files.
 
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::PathBuf;
 
 use evergrove_verifier::schema::csv::{CsvError, CsvReader};
@@ -102,19 +102,10 @@ impl Csv {
 
     /// Fills the buffer with the next bytes. Returns their number: 0 at the end.
     fn fill(&mut self) -> Result<usize, InputError> {
-        self.buffer.resize(PIECE, 0);
+        self.buffer.clear();
         self.at = 0;
-        let mut length = 0;
-        while length < PIECE {
-            match self.input.read(&mut self.buffer[length..]) {
-                Ok(0) => break,
-                Ok(read) => length += read,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(InputError::new(Place::file(&self.path), self.input.problem(e))),
-            }
-        }
-        self.buffer.truncate(length);
-        Ok(length)
+        let read = self.input.by_ref().take(PIECE as u64).read_to_end(&mut self.buffer);
+        read.map_err(|e| InputError::new(Place::file(&self.path), self.input.problem(e)))
     }
 
     fn quotes(&self, error: CsvError) -> InputError {

@@ -23,6 +23,7 @@ pub struct Untyped {
 }
 
 /// What the cells of one column have in common.
+#[derive(Default)]
 struct Evidence {
     /// The file has types: strings are not dates, and numbers may need 128 bits.
     typed: bool,
@@ -90,20 +91,7 @@ impl Kinds {
 
 impl Evidence {
     fn new(typed: bool) -> Self {
-        Self {
-            typed,
-            cells: 0,
-            last: 0,
-            empty: false,
-            content: false,
-            kinds: Kinds::ALL,
-            negative: false,
-            places: 0,
-            greatest: 0,
-            greatest_negative: 0,
-            truth: false,
-            untyped: None,
-        }
+        Self { typed, kinds: Kinds::ALL, ..Self::default() }
     }
 
     /// Takes a cell into account. True if it is the first that leaves no type.

@@ -117,19 +117,13 @@ impl Source {
     /// Opens the bytes of a text.
     pub(crate) fn open_text(&self) -> Result<Input, InputError> {
         let mut plain = self.plain()?;
-        let mut first = [0; GZIP_MAGIC.len()];
-        let mut filled = 0;
-        while filled < first.len() {
-            match plain.read(&mut first[filled..]) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(InputError::new(Place::file(&self.path), Problem::Io(e))),
-            }
-        }
+        let mut first = Vec::new();
+        let read = plain.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut first);
+        read.map_err(|e| InputError::new(Place::file(&self.path), Problem::Io(e)))?;
+        let is_gzip = first == GZIP_MAGIC;
         // A pipe cannot go back, so the first bytes are kept.
-        let whole = Input::Rest(Cursor::new(first[..filled].to_vec()), Box::new(plain));
-        Ok(if first[..filled] == GZIP_MAGIC { Input::unzip(whole) } else { whole })
+        let whole = Input::Rest(Cursor::new(first), Box::new(plain));
+        Ok(if is_gzip { Input::unzip(whole) } else { whole })
     }
 
     fn plain(&self) -> Result<Input, InputError> {

@@ -28,23 +28,20 @@ impl Values {
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<(Place, Row)>, InputError> {
-        let mut bytes = [0; VALUE_BYTES];
-        let mut filled = 0;
         self.number += 1;
         let place = Place::row(&self.path, self.number);
-        while filled < VALUE_BYTES {
-            match self.reader.read(&mut bytes[filled..]) {
-                Ok(0) if filled == 0 => return Ok(None),
-                Ok(0) => {
-                    let length = (self.number - 1) * VALUE_BYTES as u64 + filled as u64;
-                    return Err(InputError::new(place, Problem::RawLength(length)));
-                }
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(InputError::new(place, self.reader.get_ref().problem(e))),
-            }
+        let mut bytes = Vec::with_capacity(VALUE_BYTES);
+        if let Err(e) = self.reader.by_ref().take(VALUE_BYTES as u64).read_to_end(&mut bytes) {
+            return Err(InputError::new(place, self.reader.get_ref().problem(e)));
         }
-        match Schema::raw_row(&bytes) {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let Ok(value) = bytes[..].try_into() else {
+            let length = (self.number - 1) * VALUE_BYTES as u64 + bytes.len() as u64;
+            return Err(InputError::new(place, Problem::RawLength(length)));
+        };
+        match Schema::raw_row(&value) {
             Ok(row) => Ok(Some((place, row))),
             Err(e) => Err(InputError::new(place, Problem::Row(e))),
         }

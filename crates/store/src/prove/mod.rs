@@ -157,7 +157,8 @@ impl<'a> Prover<'a> {
         span.record("epoch", view.epoch().number).record("members", members.len());
         let spec = self.spec_of(&record, name, view.commitment())?;
         let vector = view.vector()?;
-        let batch = Batch::build_as(&vector, &members, spec.structure()).map_err(self.batch_error(name))?;
+        let batch =
+            Batch::build_as(&vector, &members, spec.structure()).map_err(batch_error(self.store.dir(), name))?;
         let plan = batch.plan(spec.wraps, |_, _| false);
         let proving = |source| Error::Proving { name: name.into(), source: Box::new(source) };
         let graph = work::graph(&plan, &spec).map_err(|e| Error::corrupt(self.store.dir(), e.to_string()))?;
@@ -254,15 +255,6 @@ impl<'a> Prover<'a> {
         Ok(UpdateReport { epoch, batches: self.refresh()? })
     }
 
-    /// The file of a batch's final proof, for the current commitment.
-    ///
-    /// # Errors
-    /// [`Error::UnknownBatch`]; [`Error::Stale`] if the batch has no proof of the current commitment;
-    /// [`Error::LostProof`] if the proof's object is missing or damaged.
-    pub fn export(&self, name: &str) -> Result<Vec<u8>, Error> {
-        self.store.export(name)
-    }
-
     /// The backend of a batch for the current height. If the vector has outgrown its height class, this is the backend
     /// of the next class.
     fn spec_of(&self, record: &BatchRecord, name: &str, commitment: Commitment) -> Result<BackendSpec, Error> {
@@ -270,17 +262,14 @@ impl<'a> Prover<'a> {
         let known = known.ok_or_else(|| Error::corrupt(self.store.dir(), format!("record of batch {name:?}")))?;
         self.backends.spec(&known.choice, class_of(commitment)).cloned()
     }
-
-    fn batch_error<'s>(&'s self, name: &'s str) -> impl Fn(BatchError) -> Error + 's {
-        batch_error(self.store.dir(), name)
-    }
 }
 
 impl Store {
-    /// The file of a batch's final proof, for the current commitment. See [`Prover::export`].
+    /// The file of a batch's final proof, for the current commitment.
     ///
     /// # Errors
-    /// Those of [`Prover::export`].
+    /// [`Error::UnknownBatch`]; [`Error::Stale`] if the batch has no proof of the current commitment;
+    /// [`Error::LostProof`] if the proof's object is missing or damaged.
     pub fn export(&self, name: &str) -> Result<Vec<u8>, Error> {
         let current = self.epoch()?;
         let (record, _) = self.record(name)?;

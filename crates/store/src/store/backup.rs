@@ -2,7 +2,7 @@
 //! them.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io;
 use std::vec;
 
 use evergrove_jobs::Key;
@@ -102,9 +102,8 @@ impl BackupHead {
         let Self { epoch, oldest, entries, proofs, estimate } = self;
         w.bytes(&FORMAT.to_le_bytes());
         w.bytes(&epoch.number.to_le_bytes());
-        w.bytes(&[epoch.commitment.height]);
-        w.digests(&[epoch.commitment.root]);
-        [&epoch.filled, oldest, entries, proofs, estimate].iter().for_each(|x| w.bytes(&x.to_le_bytes()));
+        epoch.write(w);
+        [oldest, entries, proofs, estimate].iter().for_each(|x| w.bytes(&x.to_le_bytes()));
     }
 
     pub(super) fn read(r: &mut Reader<'_>) -> Result<Self, BackupError> {
@@ -228,20 +227,6 @@ impl Backup {
     /// The description of the backup.
     pub fn head(&self) -> &BackupHead {
         &self.head
-    }
-
-    /// Writes the whole backup. Returns its length in bytes.
-    ///
-    /// # Errors
-    /// Errors of the store; [`BackupError::Read`] if `out` fails.
-    pub fn write_to(self, out: &mut dyn Write) -> Result<u64, Error> {
-        let mut written = 0;
-        for block in self {
-            let block = block?;
-            out.write_all(&block).map_err(BackupError::Read)?;
-            written += block.len() as u64;
-        }
-        Ok(written)
     }
 
     /// Adds the next record. False after the last one.

@@ -90,11 +90,11 @@ pub(crate) fn stage(view: &mut WriteView<'_>, current: &Epoch, changes: &Changes
         let mut record = view.batch(name)?.ok_or_else(|| unknown(name, view))?;
         record.len = indices.len() as u64;
         record.span = (indices[0], indices[indices.len() - 1]);
-        record.since = view.epoch();
+        record.since = view.epoch;
         view.put_batch(name, &record)?;
         view.put_members(name, indices)?;
     }
-    after.number = view.epoch();
+    after.number = view.epoch;
     view.put_epoch(&after)?;
     requests::stage(view, &after, &changes.requests)?;
     report.after = after;
@@ -222,7 +222,7 @@ fn stage_tree(
     before: Commitment,
     changes: &Changes,
 ) -> Result<Commitment, Error> {
-    let dir = view.dir().to_path_buf();
+    let dir = view.dir.clone();
     let last = changes.set.iter().map(|(i, _)| *i).max().unwrap_or(0);
     let mut commitment = before;
     let mut vector = Vector::new(before.height, view).map_err(Error::vector(&dir))?;

@@ -4,6 +4,7 @@ use evergrove_commit::{BackendChoice, BackendSpec};
 use evergrove_primitives::Digest;
 use evergrove_verifier::wire::{DecodeError, Reader, Records, Writer};
 use evergrove_verifier::{AppSpec, Commitment, HEIGHT_MAX, HeightClass, NodeKind, Profile, Scheme};
+use serde::Deserialize;
 
 use super::database::{AnyTable, TableDefinition};
 
@@ -90,11 +91,7 @@ mod members {
 impl Epoch {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
-        w.record(epoch::STATE, |w| {
-            w.bytes(&[self.commitment.height]);
-            w.digests(&[self.commitment.root]);
-            w.bytes(&self.filled.to_le_bytes());
-        });
+        w.record(epoch::STATE, |w| self.write(w));
         w.0
     }
 
@@ -108,6 +105,13 @@ impl Epoch {
     }
 
     /// Height (1 byte), root (32 bytes), number of filled slots (8 bytes).
+    pub(super) fn write(&self, w: &mut Writer) {
+        w.bytes(&[self.commitment.height]);
+        w.digests(&[self.commitment.root]);
+        w.bytes(&self.filled.to_le_bytes());
+    }
+
+    /// The epoch in bytes from [`Self::write`].
     pub(super) fn read(number: u64, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let height = r.u8("height")?;
         if !(1..=HEIGHT_MAX).contains(&height) {
@@ -155,20 +159,7 @@ impl BatchRecord {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let Self { backend, len, span, since, proven } = self;
         let mut w = Writer::default();
-        w.record(batch::BACKEND, |w| {
-            w.name(backend.scheme.name());
-            w.name(&backend.name);
-            w.bytes(&backend.version.to_le_bytes());
-            w.bytes(&[backend.profile, backend.height_max]);
-            w.bytes(&backend.capacity.to_le_bytes());
-            w.bytes(&[backend.wraps.into()]);
-        });
-        if let Some(app) = &backend.app {
-            w.record(batch::APPLICATION, |w| {
-                w.name(&app.name);
-                w.bytes(&app.parameters);
-            });
-        }
+        backend.write(&mut w);
         w.record(batch::MEMBERS, |w| [len, &span.0, &span.1, since].iter().for_each(|x| w.bytes(&x.to_le_bytes())));
         if let Some(proven) = proven {
             w.record(batch::PROVEN, |w| proven.write(w));
@@ -214,8 +205,8 @@ impl BatchRecord {
     }
 }
 
-/// A finished proof of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A finished proof of a batch. Records of format 1 have these fields in this order, in postcard.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct ProvenRecord {
     pub(crate) epoch: u64,
     pub(crate) height: u8,
@@ -232,6 +223,24 @@ pub(crate) struct ProvenRecord {
 }
 
 impl BackendRecord {
+    /// The records of a backend and its application, as in a batch and in the payload of a proof.
+    pub(crate) fn write(&self, w: &mut Writer) {
+        w.record(batch::BACKEND, |w| {
+            w.name(self.scheme.name());
+            w.name(&self.name);
+            w.bytes(&self.version.to_le_bytes());
+            w.bytes(&[self.profile, self.height_max]);
+            w.bytes(&self.capacity.to_le_bytes());
+            w.bytes(&[self.wraps.into()]);
+        });
+        if let Some(app) = &self.app {
+            w.record(batch::APPLICATION, |w| {
+                w.name(&app.name);
+                w.bytes(&app.parameters);
+            });
+        }
+    }
+
     pub(crate) fn new(spec: &BackendSpec) -> Self {
         let BackendSpec { choice, version, class, capacity, wraps } = spec;
         Self {

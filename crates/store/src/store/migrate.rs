@@ -6,6 +6,7 @@ use evergrove_commit::BackendSpec;
 use evergrove_jobs::{Key, objects::Objects};
 
 use super::create::Site;
+use super::database::AnyTable;
 use super::layout::{
     BATCHES, BackendRecord, BatchRecord, EPOCHS, FORMAT, MEMBERS, META, OBJECTS, PAGES, SLOTS, encode_members, meta,
 };
@@ -63,25 +64,19 @@ impl Store {
         let database = Options::default().open_database(dir, &site.file(), true)?;
         let write = database.begin_write()?;
         {
-            let mut to = write.open_table(META)?;
-            for entry in read.open_table(META)?.entries()? {
-                let (name, value) = entry?;
-                to.insert(&*name, &value)?;
+            for table in [&META as &dyn AnyTable, &PAGES, &SLOTS] {
+                let (_, entries) = table.read(&read)?.ok_or_else(|| Error::NotAStore(self.dir().into()))?;
+                let mut to = table.write(&write)?;
+                for entry in entries {
+                    let (key, value) = entry?;
+                    to.insert(&key, &value)?;
+                }
             }
+            let mut to = write.open_table(META)?;
             to.insert(meta::FORMAT, &[meta::MAGIC, &FORMAT.to_le_bytes()].concat())?;
             let mut to = write.open_table(EPOCHS)?;
             for epoch in self.epochs()? {
                 to.insert(epoch.number, &epoch.encode())?;
-            }
-            let mut to = write.open_table(PAGES)?;
-            for entry in read.open_table(PAGES)?.entries()? {
-                let (key, value) = entry?;
-                to.insert(key, &value)?;
-            }
-            let mut to = write.open_table(SLOTS)?;
-            for entry in read.open_table(SLOTS)?.entries()? {
-                let (key, value) = entry?;
-                to.insert(key, &value)?;
             }
             let (mut records, mut members) = (write.open_table(BATCHES)?, write.open_table(MEMBERS)?);
             for (name, record, indices) in batches {

@@ -47,9 +47,7 @@ impl Outcome {
         let mut w = Writer::default();
         w.record(REQUEST, |w| {
             w.bytes(&self.epoch.number.to_le_bytes());
-            w.bytes(&[self.epoch.commitment.height]);
-            w.digests(&[self.epoch.commitment.root]);
-            w.bytes(&self.epoch.filled.to_le_bytes());
+            self.epoch.write(w);
             w.bytes(&self.digest);
             w.bytes(&self.changes.to_le_bytes());
         });

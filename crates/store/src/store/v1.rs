@@ -29,7 +29,7 @@ struct Batch {
     len: u64,
     span: (u64, u64),
     since: u64,
-    proven: Option<Proven>,
+    proven: Option<ProvenRecord>,
 }
 
 #[derive(Deserialize)]
@@ -40,20 +40,6 @@ struct Backend {
     height_max: u8,
     capacity: u32,
     wraps: bool,
-}
-
-#[derive(Deserialize)]
-struct Proven {
-    epoch: u64,
-    height: u8,
-    root: [u8; 32],
-    canonical: [u8; 32],
-    key: [u8; 32],
-    kind: u8,
-    bytes: u64,
-    total: u64,
-    buckets: u64,
-    checksum: [u8; 32],
 }
 
 /// The record in postcard. If the scheme is not ours, its name follows. If there is an application, a zero byte, its
@@ -73,10 +59,6 @@ pub(super) fn batch(bytes: &[u8]) -> Result<BatchRecord, String> {
             .map(|(name, parameters)| AppSpec { name: text(name), parameters: parameters.to_vec() });
     }
     let backend = BackendRecord { name, version, profile, height_max, capacity, wraps, scheme, app };
-    let proven = proven.map(|proven| {
-        let Proven { epoch, height, root, canonical, key, kind, bytes, total, buckets, checksum } = proven;
-        ProvenRecord { epoch, height, root, canonical, key, kind, bytes, total, buckets, checksum }
-    });
     BatchRecord { backend, len, span, since, proven }.checked()
 }
 

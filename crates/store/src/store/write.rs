@@ -9,7 +9,7 @@ use evergrove_commit::schema::{Row, Schema};
 use evergrove_commit::{PageId, StoreError, StoreMut};
 use evergrove_verifier::tree::Value;
 
-use super::database::{Key, Readable, Reading, Table, WriteTable, Writing};
+use super::database::{Key, ReadTable, Reading, WriteTable, Writing};
 use super::layout::{
     BATCHES, BatchRecord, EPOCHS, Epoch, FORMAT, MEMBERS, META, PAGES, REQUESTS, REQUESTS_OF, SLOTS, decode_members,
     encode_members, meta,
@@ -23,9 +23,9 @@ use crate::Error;
 
 /// A view of the epoch that is being written. Reads see earlier writes.
 pub(crate) struct WriteView<'t> {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// The epoch being written.
-    epoch: u64,
+    pub(super) epoch: u64,
     schema: Arc<Schema>,
     meta: WriteTable<'t, &'static str, &'static [u8]>,
     epochs: WriteTable<'t, u64, &'static [u8]>,
@@ -53,14 +53,6 @@ impl<'t> WriteView<'t> {
             requests: write.open_table(REQUESTS)?,
             requests_of: write.open_table(REQUESTS_OF)?,
         })
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
     }
 
     pub(crate) fn put_meta(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
@@ -195,35 +187,22 @@ pub(crate) enum Old {
 impl Old {
     /// Everything that no epoch from `oldest` on reads. Scans the tables once.
     pub(crate) fn find(read: &Reading, oldest: u64) -> Result<Vec<Self>, Error> {
-        Self::among(&read.open_table(EPOCHS)?, &read.open_table(PAGES)?, &read.open_table(SLOTS)?, oldest)
-    }
-
-    fn among(
-        epochs: &Table<impl Readable<u64, &'static [u8]>, u64, &'static [u8]>,
-        pages: &Table<impl Readable<PageKey, &'static [u8]>, PageKey, &'static [u8]>,
-        slots: &Table<impl Readable<SlotKey, &'static [u8]>, SlotKey, &'static [u8]>,
-        oldest: u64,
-    ) -> Result<Vec<Self>, Error> {
+        let (epochs, pages, slots) = (read.open_table(EPOCHS)?, read.open_table(PAGES)?, read.open_table(SLOTS)?);
         let mut old: Vec<Self> =
             epochs.range(..oldest)?.map(|e| Ok(Self::Epoch(e?.0))).collect::<Result<_, Error>>()?;
-        old.extend(superseded(pages, |(t, p, e)| ((t, p), e), oldest)?.into_iter().map(Self::Page));
-        old.extend(superseded(slots, |(i, e)| (i, e), oldest)?.into_iter().map(Self::Slot));
+        old.extend(superseded(&pages, |(t, p, e)| ((t, p), e), oldest)?.into_iter().map(Self::Page));
+        old.extend(superseded(&slots, |(i, e)| (i, e), oldest)?.into_iter().map(Self::Slot));
         Ok(old)
     }
 }
 
 /// Keys of the versions that no epoch from `oldest` on reads: versions with a later version that is at most `oldest`,
 /// and empty versions that are at most `oldest`.
-fn superseded<T, K, N>(
-    table: &Table<T, K, &'static [u8]>,
+fn superseded<K: Key<Owned = K> + Copy, N: PartialEq>(
+    table: &ReadTable<K, &'static [u8]>,
     split: impl Fn(K) -> (N, u64),
     oldest: u64,
-) -> Result<Vec<K>, Error>
-where
-    T: Readable<K, &'static [u8]>,
-    K: Key<Owned = K> + Copy,
-    N: PartialEq,
-{
+) -> Result<Vec<K>, Error> {
     let mut out = Vec::new();
     let mut last: Option<K> = None;
     for entry in table.entries()? {
@@ -332,7 +311,6 @@ mod tests {
 
     #[test]
     fn prunes_what_no_kept_epoch_reads_and_nothing_else() {
-        let database = in_memory();
         // Epochs in which slot i is written: `true` fills the slot, `false` empties it.
         let history: [&[(u64, bool)]; 6] = [
             &[(1, true)],
@@ -344,6 +322,7 @@ mod tests {
         ];
         let value = |i: usize, epoch: u64| evergrove_testkit::commit::value(100 * i as u64 + epoch);
         for oldest in 1..=5 {
+            let database = in_memory();
             let write = database.begin_write().expect("a transaction");
             let mut seen = Vec::new();
             for (i, versions) in history.iter().enumerate() {
@@ -353,20 +332,26 @@ mod tests {
                     view.put_value(i as u64, filled.then(|| value(i, *epoch))).expect("writes");
                 }
             }
-            let read = |epoch| -> Vec<_> {
-                let view = WriteView::new(Path::new("m"), epoch, Arc::new(Schema::raw()), &write).expect("tables");
+            let read = |write: &Writing, epoch| -> Vec<_> {
+                let view = WriteView::new(Path::new("m"), epoch, Arc::new(Schema::raw()), write).expect("tables");
                 (0..6).map(|i| evergrove_commit::Store::value(&view, i).expect("reads")).collect()
             };
             for epoch in oldest..=5 {
-                seen.push(read(epoch));
+                seen.push(read(&write, epoch));
             }
+            write.commit().expect("commits");
+            let old = Old::find(&database.begin_read().expect("a transaction"), oldest).expect("reads");
+            let write = database.begin_write().expect("a transaction");
             let mut view = WriteView::new(Path::new("m"), 5, Arc::new(Schema::raw()), &write).expect("tables");
-            let old = Old::among(&view.epochs, &view.pages, &view.slots, oldest).expect("reads");
             view.remove(oldest, &old).expect("prunes");
             let left = view.slots.entries().expect("reads").count();
             drop(view);
             for epoch in oldest..=5 {
-                assert_eq!(read(epoch), seen[(epoch - oldest) as usize], "epoch {epoch} after pruning to {oldest}");
+                assert_eq!(
+                    read(&write, epoch),
+                    seen[(epoch - oldest) as usize],
+                    "epoch {epoch} after pruning to {oldest}"
+                );
             }
             // These versions are left: later ones, and for each filled slot the one that `oldest` reads.
             let later = history.iter().flat_map(|v| v.iter()).filter(|(e, _)| *e > oldest).count();

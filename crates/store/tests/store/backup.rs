@@ -11,7 +11,7 @@ use crate::common::{choice, create, lenient, native, on, row, set, verify_batch,
 use evergrove_commit::schema::Schema;
 use evergrove_jobs::Key;
 use evergrove_jobs::objects::Objects;
-use evergrove_store::{BackupError, BackupReader, Changes, Error, ErrorClass, Repair, Request, Store};
+use evergrove_store::{Backup, BackupError, BackupReader, Changes, Error, ErrorClass, Repair, Request, Store};
 use evergrove_testkit::faults::{Disk, FaultyObjects};
 use evergrove_verifier::Profile;
 use redb::{Database, TableDefinition, WriteTransaction};
@@ -32,12 +32,14 @@ fn keyed(x: u64) -> Changes {
     Changes { requests: vec![request], ..set(&[(x % ROWS, 1000 + x)]) }
 }
 
+/// All blocks of a backup.
+fn whole(backup: Backup) -> Vec<u8> {
+    backup.map(|block| block.expect("reads")).collect::<Vec<_>>().concat()
+}
+
 /// The backup of a store.
 fn bytes(store: &Store) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let backup = store.backup().expect("begins");
-    assert_eq!(backup.write_to(&mut bytes).expect("reads"), bytes.len() as u64);
-    bytes
+    whole(store.backup().expect("begins"))
 }
 
 fn restore(backup: &[u8], dir: &Path) -> Result<Store, Error> {
@@ -237,8 +239,7 @@ fn a_proof_that_is_pruned_meanwhile_is_proven_again() {
     let backup = store.backup().expect("begins");
     store.drop_batch("b").expect("drops");
     assert!(store.prune(1, false).expect("prunes").objects > 0);
-    let mut copy = Vec::new();
-    backup.write_to(&mut copy).expect("reads");
+    let copy = whole(backup);
     let restored = restore(&copy, &dir.path().join("r")).expect("restores");
     assert!(restored.batch("b").expect("is there").fresh);
     assert!(matches!(restored.export("b"), Err(Error::LostProof { .. })));

@@ -168,10 +168,10 @@ fn batches_that_are_refused_are_not_defined() {
 
         define("b", &[5, 1]).expect("a new batch");
         refused(define("b", &[1]), ErrorClass::Usage, "already exists: its 2 members are not the given ones");
-        refused(prover.export("b"), ErrorClass::Usage, "batch \"b\" has no proof of epoch 1");
+        refused(store.export("b"), ErrorClass::Usage, "batch \"b\" has no proof of epoch 1");
         prover.prove("b").expect("proves");
         store.apply(&set(&[(2, 9)])).expect("changes");
-        refused(prover.export("b"), ErrorClass::Usage, "its last proof is of epoch 1");
+        refused(store.export("b"), ErrorClass::Usage, "its last proof is of epoch 1");
 
         // Another profile has the same members, but no proof yet.
         prover.prove("b").expect("proves");

@@ -124,17 +124,16 @@ pub(crate) fn application(query: &Query) -> Application {
 
 /// Adds the values of an answer: an array for programs, lines for people.
 pub(in crate::commands) fn add_answer(report: &mut Report, answer: &Answer) {
-    let values = answer.values.iter().map(|(name, value)| json!({ "name": name, "value": json_of(value) }));
-    report.hidden("answer", values.collect::<Vec<_>>());
+    let of = |values: &[(String, Value)]| {
+        values.iter().map(|(name, value)| json!({ "name": name, "value": json_of(value) })).collect::<Vec<_>>()
+    };
+    report.hidden("answer", of(&answer.values));
     for (name, value) in &answer.values {
         report.note(format!("  {name} = {value}"));
     }
     if answer.groups.is_empty() {
         return;
     }
-    let of = |values: &[(String, Value)]| {
-        values.iter().map(|(name, value)| json!({ "name": name, "value": json_of(value) })).collect::<Vec<_>>()
-    };
     let groups = answer.groups.iter().map(|group| {
         let key: serde_json::Map<String, Json> =
             group.key.iter().map(|(column, cell)| (column.name.clone(), Groups::json(column, cell))).collect();

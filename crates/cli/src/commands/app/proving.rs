@@ -10,7 +10,7 @@ use evergrove::proof::{HeightClass, Profile, Scheme};
 use evergrove::store::{BatchReport, Prover, Store};
 
 use super::super::Terminal;
-use crate::args::{ProvingArgs, StoreArgs, parse_profile};
+use crate::args::{ProvingArgs, StoreArgs};
 use crate::progress::Proofs;
 use crate::report::{Report, count, seconds};
 use crate::{files, leader, results};
@@ -21,7 +21,7 @@ pub(in crate::commands) struct ProveArgs {
     #[command(flatten)]
     pub(in crate::commands) store: StoreArgs,
     /// Security profile: grove-100 or grove-128, which queries have; proven, johnson or paper [default: grove-100, else proven]
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile)]
+    #[arg(long, value_name = "PROFILE")]
     pub(in crate::commands) profile: Option<Profile>,
     /// Write the proof to this file
     #[arg(long, value_name = "FILE")]
@@ -76,7 +76,7 @@ impl ProveArgs {
         let mut backends = config.provers();
         config.add_app(&mut backends, spec.clone(), app, &circuits);
         let engine = config.engine([(&spec, config.app_costs(&spec, &circuits))])?;
-        let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics());
+        let progress = Proofs::new(terminal.quiet, trace.clone(), watched.metrics.clone());
         let note = |batch: &str, event: &Event<'_>| progress.event(batch, event);
         let cancel = leader::cancel(&config)?;
         let prover = Prover::new(store, &backends, engine.as_ref()).with_progress(&note).with_cancel(cancel);

@@ -83,9 +83,7 @@ pub(crate) fn run(args: &Args, catalog: &Catalog, terminal: Terminal) -> Result<
     let accepted = args.verify.verify(&[app.clone().into()], scheme, leaves.as_deref(), &wanted)?;
     accepted.check_digest("output", args.over.digest)?;
 
-    let mut report = Report::default();
-    report.add_as("accepted", true, "yes");
-    report.add("commitment", args.verify.root.to_string());
+    let mut report = Report::accepted(&args.verify.root);
     add_output(&mut report, &app, &accepted.output);
     accepted.add_rows_to(&mut report, over, leaves.as_ref().map(Vec::len), &schema);
     report.print(terminal.format)

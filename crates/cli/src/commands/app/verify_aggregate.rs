@@ -71,9 +71,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     let answer =
         answer.map_err(|e| CliError::refused(e.to_string(), "ask for a proof of this query, with all groups"))?;
 
-    let mut report = Report::default();
-    report.add_as("accepted", true, "yes");
-    report.add("commitment", args.verify.root.to_string());
+    let mut report = Report::accepted(&args.verify.root);
     report.add("query", args.sql.clone());
     let (app, verified) = (&apps[accepted.app], &accepted.verified);
     let pinned = AppKey::pinned_digest(app, scheme, verified.profile, verified.class).is_some();

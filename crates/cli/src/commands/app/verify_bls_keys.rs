@@ -47,9 +47,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     light_client::check(&output, &claim)
         .map_err(|e| CliError::refused(e.to_string(), "ask for the signature and the proof of the same signers"))?;
 
-    let mut report = Report::default();
-    report.add_as("accepted", true, "yes");
-    report.add("commitment", args.verify.root.to_string());
+    let mut report = Report::accepted(&args.verify.root);
     add_output(&mut report, &output);
     report.add("threshold", args.threshold);
     report.add("canonical_digest", accepted.verified.statement.canonical.to_string());

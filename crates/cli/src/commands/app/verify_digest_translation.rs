@@ -42,9 +42,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
         let message = format!("the proof is about the Keccak digest {found}, --keccak is another");
         return Err(CliError::refused(message, "ask for the proof of the table with this digest"));
     }
-    let mut report = Report::default();
-    report.add_as("accepted", true, "yes");
-    report.add("commitment", args.verify.root.to_string());
+    let mut report = Report::accepted(&args.verify.root);
     add_digest(&mut report, &args.tree, &accepted.output, accepted.verified.statement.height)?;
     report.hidden("keccak_checked", expected.is_some());
     if expected.is_none() {

@@ -11,7 +11,7 @@ use super::Terminal;
 use crate::exit::CliError;
 use crate::files::{self, Out};
 use crate::progress::Counter;
-use crate::report::{Report, seconds, size};
+use crate::report::{Report, size};
 
 #[cfg(feature = "serve")]
 mod remote;
@@ -53,8 +53,7 @@ pub(crate) fn run(args: &Args, terminal: Terminal) -> Result<()> {
     report.add("backup", args.out.display().to_string());
     add_head(&mut report, &head);
     report.add_as("bytes", bytes, size(bytes));
-    let elapsed = start.elapsed().as_secs_f64();
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", start.elapsed());
     if args.out != Path::new(files::STDIN) {
         return report.print(terminal.format);
     }

@@ -94,12 +94,8 @@ fn ask(url: &str) -> Result<Response> {
     });
     let answer = answer.map_err(|e| {
         // The causes say what happened; the error itself repeats the address.
-        let mut causes = Vec::new();
-        let mut next = std::error::Error::source(&e);
-        while let Some(cause) = next {
-            causes.push(cause.to_string());
-            next = cause.source();
-        }
+        let causes = std::iter::successors(std::error::Error::source(&e), |e| e.source());
+        let causes: Vec<String> = causes.map(ToString::to_string).collect();
         let message = format!("{url}: the service does not answer: {}", causes.join(": "));
         CliError::io(message, "check the address, and whether the service runs")
     })?;

@@ -143,6 +143,16 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     files::read_text(path, TEXT_MAX as u64, "split the file")
 }
 
+/// The claims in a file.
+fn claims_in(path: &Path) -> Result<Vec<Claim>> {
+    read_claims(&read(path)?).with_context(|| name(path))
+}
+
+/// Adds claims: all of them for programs, their number for people.
+fn add_claims(report: &mut Report, claims: &[Claim]) {
+    report.add_as("claims", claims.iter().map(claim_value).collect::<Vec<_>>(), claims.len().to_string());
+}
+
 fn name(path: &Path) -> String {
     path.display().to_string()
 }
@@ -216,7 +226,7 @@ fn check(args: &Check) -> Result<(Report, Claimed)> {
     }
     let tries = Tries::new(&known, Nodes::new(nodes)?);
     if let Some(path) = &args.claims {
-        listed = vec![(path, read_claims(&read(path)?).with_context(|| name(path))?)];
+        listed = vec![(path, claims_in(path)?)];
     }
     for (path, claims) in &listed {
         claims.iter().try_for_each(|claim| tries.check(claim)).with_context(|| name(path))?;
@@ -240,8 +250,7 @@ fn check(args: &Check) -> Result<(Report, Claimed)> {
 
     let mut report = Report::default();
     add_block(&mut report, &roots, header.as_ref());
-    let values = claims.iter().map(claim_value).collect::<Vec<_>>();
-    report.add_as("claims", values, claims.len().to_string());
+    add_claims(&mut report, &claims);
     report.add("canonical_digest", digest.to_string());
     if !args.proofs.is_empty() || !args.nodes.is_empty() {
         report.add_as("stray_nodes", strays, format!("{strays}, which no claim needs"));

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use evergrove::ethereum::input::{claim_value, read_changes, read_claims, read_proofs, read_witness};
+use evergrove::ethereum::input::{claim_value, read_changes, read_proofs, read_witness};
 use evergrove::ethereum::{Nodes, Tries};
 use evergrove::mpt::{
     self, Batch, Known, PieceError, Prepared, Progress, Size, StateProof, StateProofError, Statement, Witness,
 };
+use evergrove::primitives::Digest;
 use evergrove::proof::ethereum::{Anchor, Claim, Hash, Header, Hex, Roots, Tag, canonical_digest};
 
 use super::super::Terminal;
-use super::{Block, Check, Claimed, add_block, check, name, note, read, root_of};
+use super::{Block, Check, Claimed, add_block, add_claims, check, claims_in, name, note, read, root_of};
 use crate::exit::CliError;
 use crate::progress::Counter;
 use crate::report::{Report, seconds};
@@ -200,8 +201,7 @@ pub(super) fn prove(args: &Prove, terminal: Terminal) -> Result<()> {
         add_estimate(&mut report, &witness.size(), [1, 0], terminal)?;
     }
     if let Some((out, proof)) = proof {
-        let elapsed = start.elapsed().as_secs_f64();
-        report.add_as("seconds", elapsed, seconds(elapsed));
+        report.add_time("seconds", start.elapsed());
         report.add("proof_bytes", proof.len());
         files::write(out, |file| Ok(file.write_all(&proof)?))?;
     }
@@ -262,7 +262,7 @@ impl Batched<'_> {
         if let Some(out) = outputs.out.filter(|_| !outputs.dry_run) {
             let start = Instant::now();
             let prover = prepared.prover()?;
-            let setup = start.elapsed().as_secs_f64();
+            let setup = start.elapsed();
             let counter = Counter::new(terminal.quiet, "proofs", Some(new as u64));
             let start = Instant::now();
             let mut made = 0;
@@ -272,10 +272,10 @@ impl Batched<'_> {
             });
             counter.finish();
             let batch = batch?;
-            let elapsed = start.elapsed().as_secs_f64();
+            let elapsed = start.elapsed();
             let proof = batch.proof()?.to_bytes();
-            report.add_as("setup_seconds", setup, seconds(setup));
-            report.add_as("seconds", elapsed, seconds(elapsed));
+            report.add_time("setup_seconds", setup);
+            report.add_time("seconds", elapsed);
             report.add("proof_bytes", proof.len());
             files::write(out, |file| Ok(file.write_all(&proof)?))?;
             // The batch is written last: until then, the old batch can be updated again.
@@ -387,8 +387,7 @@ pub(super) fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
     let mut report = Report::default();
     add_block(&mut report, &batch.roots, batch.header.as_ref());
     report.add("anchor", proof.statement.name());
-    let values = batch.claims.iter().map(claim_value).collect::<Vec<_>>();
-    report.add_as("claims", values, batch.claims.len().to_string());
+    add_claims(&mut report, &batch.claims);
     report.add("canonical_digest", canonical_digest(&batch.claims)?.to_string());
     let anchor = batch.header.as_ref().map_or(Anchor::Roots(&batch.roots), Anchor::Header);
     note(&mut report, anchor, Some(&batch.claims));
@@ -398,29 +397,34 @@ pub(super) fn claims(args: &Claims, terminal: Terminal) -> Result<()> {
 /// Greatest size of a proof in bytes.
 pub(super) const PROOF_MAX: u64 = 1 << 21;
 
+pub(super) fn read_state_proof(path: &Path) -> Result<StateProof> {
+    let bytes = files::read_proof(path, PROOF_MAX, "take the file that prove has written")?;
+    StateProof::from_bytes(&bytes).map_err(|e| refused(path, &e))
+}
+
+/// The error for the proof in a file.
+pub(super) fn refused(path: &Path, e: &StateProofError) -> anyhow::Error {
+    CliError::refused(format!("{}: {e}", name(path)), "take proof, block and claims from one run of eth prove")
+}
+
+/// The claims of a verifier and their digest, if a file is given.
+pub(super) fn given_claims(path: Option<&Path>) -> Result<(Option<Vec<Claim>>, Option<Digest>)> {
+    let claims = path.map(claims_in).transpose()?;
+    let digest = claims.as_deref().map(canonical_digest).transpose()?;
+    Ok((claims, digest))
+}
+
 pub(super) fn verify(args: &Verify, terminal: Terminal) -> Result<()> {
     let block = args.block.known()?;
-    let bytes = files::read_proof(&args.proof, PROOF_MAX, "take the file that prove has written")?;
-    let refused = |e: StateProofError| {
-        CliError::refused(
-            format!("{}: {e}", name(&args.proof)),
-            "take proof, block and claims from one run of eth prove",
-        )
-    };
-    let proof = StateProof::from_bytes(&bytes).map_err(refused)?;
-    let claims = match &args.claims {
-        None => None,
-        Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
-    };
-    let digest = claims.as_deref().map(canonical_digest).transpose()?;
+    let proof = read_state_proof(&args.proof)?;
+    let (claims, digest) = given_claims(args.claims.as_deref())?;
     let start = Instant::now();
-    let bits = proof.verify(block.known(), digest).map_err(refused)?;
+    let bits = proof.verify(block.known(), digest).map_err(|e| refused(&args.proof, &e))?;
     let elapsed = start.elapsed().as_secs_f64();
     let mut report = Report::default();
     let roots = block.add(&mut report, &proof)?;
     if let Some(claims) = &claims {
-        let values = claims.iter().map(claim_value).collect::<Vec<_>>();
-        report.add_as("claims", values, claims.len().to_string());
+        add_claims(&mut report, claims);
     }
     report.add("canonical_digest", proof.digest().to_string());
     report.add_as("seconds", elapsed, format!("{}, circuits included", seconds(elapsed)));

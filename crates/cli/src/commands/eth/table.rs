@@ -9,8 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use evergrove::apps::aggregate::Answer;
 use evergrove::apps::catalog::Application;
-use evergrove::mpt::{StateProof, StateProofError, Statement};
-use evergrove::proof::ethereum::{Address, Claim, Hex, Tag, canonical_digest};
+use evergrove::mpt::Statement;
+use evergrove::proof::ethereum::{Address, Claim, Hex, Tag};
 use evergrove::proof::soundness;
 use evergrove::proof::{Commitment, HeightClass, Profile, Scheme};
 use evergrove::reshape::{DECIMALS_MAX, Reshape, ReshapeError, StorageTable, TableError};
@@ -18,8 +18,8 @@ use evergrove::store::Store;
 
 use super::super::Terminal;
 use super::super::app::aggregate::{add_answer, application, forms};
-use super::state::{PROOF_MAX, read_batch};
-use super::{Block, name, read, read_claims};
+use super::state::{PROOF_MAX, given_claims, read_batch, read_state_proof, refused};
+use super::{Block, claims_in, name};
 use crate::apps::{Accepted, VerifyArgs};
 use crate::exit::CliError;
 use crate::report::{Report, count, seconds};
@@ -109,7 +109,7 @@ fn table_of(claims: &[Claim], decimals: u8, path: &Path) -> Result<StorageTable>
 
 pub(super) fn table(args: &Table, terminal: Terminal) -> Result<()> {
     let (claims, path) = match (&args.claims, &args.batch) {
-        (Some(path), _) => (read_claims(&read(path)?).with_context(|| name(path))?, path),
+        (Some(path), _) => (claims_in(path)?, path),
         (None, Some(path)) => (read_batch(path)?.claims, path),
         (None, None) => return Err(CliError::usage("no claims were given".to_string(), "give --claims or --batch")),
     };
@@ -232,18 +232,9 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
         return Err(CliError::usage(message, format!("name the query with --sql, or leave {flag} out")));
     }
     let block = args.block.known()?;
-    let bytes = files::read_proof(&args.state, PROOF_MAX, "take the file that prove has written")?;
-    let of_state = |e: StateProofError| {
-        let remedy = "take proof, block and claims from one run of eth prove";
-        CliError::refused(format!("{}: {e}", name(&args.state)), remedy)
-    };
-    let state = StateProof::from_bytes(&bytes).map_err(of_state)?;
+    let state = read_state_proof(&args.state)?;
     let table = proof_of_table(args)?;
-    let claims = match &args.claims {
-        None => None,
-        Some(path) => Some(read_claims(&read(path)?).with_context(|| name(path))?),
-    };
-    let claims_digest = claims.as_deref().map(canonical_digest).transpose()?;
+    let (claims, claims_digest) = given_claims(args.claims.as_deref())?;
     let none = || {
         let message = format!("{}: the proof is not about a state root", name(&args.state));
         CliError::refused(message, "take the proof of claims about slots")
@@ -251,10 +242,10 @@ pub(super) fn verify(args: &VerifyTable, terminal: Terminal) -> Result<()> {
     let of_claims = state.digest_under(Tag::State).ok_or_else(none)?;
 
     // Verify the claims under the roots, then the rows in the table, then that they are the same.
-    let bits_of_state = state.verify(block.known(), claims_digest).map_err(of_state)?;
+    let bits_of_state = state.verify(block.known(), claims_digest).map_err(|e| refused(&args.state, &e))?;
     let answered = args.sql.as_deref().map(|sql| answer(args, sql)).transpose()?;
     let (verified, bits_of_rows) = match &answered {
-        Some((accepted, _)) => (accepted.verified.clone(), accepted.bits()),
+        Some((accepted, _)) => (accepted.verified.clone(), accepted.bits),
         None => {
             let verified = args.verify.verify_batch()?;
             let bits = soundness::bits(verified.profile, verified.class);

@@ -23,10 +23,10 @@ use super::Terminal;
 use super::app::aggregate::{application, pinned};
 use super::app::proving::{Job, ProveArgs};
 use super::export;
-use crate::args::{Output, ProvingArgs, StoreArgs, parse_profile};
+use crate::args::{Output, ProvingArgs, StoreArgs};
 use crate::exit::CliError;
 use crate::files;
-use crate::report::{Report, seconds, size};
+use crate::report::{Report, size};
 
 /// Ask a query of a table: the answer with a proof, or without one, or what a proof would cost; and verify answers
 ///
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["verify", "unproven"])]
     pinned: bool,
     /// Security profile [default: grove-100]
-    #[arg(long, value_name = "PROFILE", value_parser = parse_profile, conflicts_with = "verify")]
+    #[arg(long, value_name = "PROFILE", conflicts_with = "verify")]
     profile: Option<Profile>,
     /// Write the answer to this one file, for --verify: query, proof, schema, and groups, or rows and their Merkle paths
     #[arg(long, value_name = "FILE", conflicts_with_all = ["verify", "unproven", "explain"])]
@@ -321,12 +321,12 @@ fn unproven(
     if let Some(form) = form {
         return grid.print(form);
     }
-    let elapsed = start.elapsed().as_secs_f64();
+    let elapsed = start.elapsed();
     let mut report = Report::default();
     grid.add_to(&mut report);
     report.add("commitment", store.commitment()?.to_string());
     report.add_as("proven", false, "no: these are the rows of the store, and no proof was made");
-    report.add_as("seconds", elapsed, seconds(elapsed));
+    report.add_time("seconds", elapsed);
     report.print(terminal.format)
 }
 

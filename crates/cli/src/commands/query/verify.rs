@@ -15,9 +15,9 @@ use evergrove::{AppKey, Error, Groups};
 
 use super::answer::Grid;
 use crate::apps::{Accepted, VerifyArgs};
-use crate::args::parse_profile;
 use crate::commands::Terminal;
 use crate::commands::app::aggregate::application;
+use crate::commands::verify::values;
 use crate::exit::CliError;
 use crate::files;
 use crate::report::Report;
@@ -41,7 +41,7 @@ pub(super) struct Verifying {
     #[arg(long, requires = "verify", help_heading = "Verifying")]
     over_batch: bool,
     /// Accept proofs of this profile too: johnson or paper. Repeat for both
-    #[arg(long, value_name = "PROFILE", requires = "verify", value_parser = parse_profile, help_heading = "Verifying")]
+    #[arg(long, value_name = "PROFILE", requires = "verify", help_heading = "Verifying")]
     allow_profile: Vec<Profile>,
     /// Take the key of the query's circuits from this file, which keys export writes, and build nothing
     #[arg(long, value_name = "FILE", requires = "verify", help_heading = "Verifying")]
@@ -77,9 +77,7 @@ impl Verifying {
         let judge = VerifyArgs { proof, root, allow_profile, keys, key_file, key_digest };
         let case = Case { path, bundle, judge, sql, schema, over_batch: self.over_batch };
 
-        let mut report = Report::default();
-        report.add_as("accepted", true, "yes");
-        report.add("commitment", root.to_string());
+        let mut report = Report::accepted(&root);
         report.add("query", sql);
         match super::listing(&case.schema, sql)? {
             Some(listing) => case.rows(&listing, &mut report)?,
@@ -215,11 +213,6 @@ impl Case<'_> {
 
     /// The values of rows, by position.
     fn leaves(&self, rows: &[(u64, Row)]) -> Result<Vec<(u64, Value)>> {
-        let mut leaves = Vec::with_capacity(rows.len());
-        for (index, row) in rows {
-            leaves.push((*index, self.schema.value(row)?));
-        }
-        leaves.sort_by_key(|(index, _)| *index);
-        Ok(leaves)
+        values(rows.iter().map(|(index, row)| Ok((*index, row))), &self.schema)
     }
 }

@@ -8,20 +8,20 @@ use evergrove_jobs::{Task, TaskGraph, TaskId};
 
 /// Time of a task apart from its work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overheads {
+pub(crate) struct Overheads {
     /// Time on the worker: taking the job, its payload and its inputs, and storing the result.
-    pub worker: Duration,
+    pub(crate) worker: Duration,
     /// Time on the queue's server, which handles one task at a time.
-    pub queue: Duration,
+    pub(crate) queue: Duration,
 }
 
 /// A simulated run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Simulated {
+pub(crate) struct Simulated {
     /// Time from the first task's start to the last one's end.
-    pub makespan: Duration,
+    pub(crate) makespan: Duration,
     /// Sum of the workers' time for tasks, including overheads.
-    pub busy: Duration,
+    pub(crate) busy: Duration,
 }
 
 /// Simulates a graph without stored results on `workers` workers (at least one), with one task at a time each. The
@@ -30,7 +30,7 @@ pub struct Simulated {
 ///
 /// No worker fails, the network has no limit except the overheads, and a task takes the same time whatever else runs.
 /// O(n log n) for n tasks.
-pub fn simulate(
+pub(crate) fn simulate(
     graph: &TaskGraph,
     workers: usize,
     overheads: Overheads,
