@@ -155,7 +155,7 @@ impl Objects {
             "memory" => Ok(Self::at_hand(Arc::new(InMemory::new()), url.into())),
             _ => {
                 let wanted = |(name, _): &(String, String)| VARIABLES.iter().any(|v| name.starts_with(v));
-                let store = elsewhere(&parsed, variables.into_iter().filter(wanted));
+                let store = remote(&parsed, variables.into_iter().filter(wanted));
                 let store = store.map_err(|e| invalid(Box::new(e)))?;
                 Ok(Self::new(store, url)?.with_retries(RETRIES[1]))
             }
@@ -369,7 +369,7 @@ fn block_on<T>(call: impl Future<Output = T>) -> T {
 
 /// The store at a URL of a cloud. The store itself makes each call once; [`Objects`] repeats calls.
 #[cfg(feature = "cloud")]
-fn elsewhere(
+fn remote(
     url: &Url,
     variables: impl Iterator<Item = (String, String)>,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
@@ -402,7 +402,7 @@ fn elsewhere(
 
 /// Without the feature `cloud`, opening a remote store is an error.
 #[cfg(not(feature = "cloud"))]
-fn elsewhere(
+fn remote(
     url: &Url,
     variables: impl Iterator<Item = (String, String)>,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {

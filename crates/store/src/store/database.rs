@@ -1,7 +1,7 @@
 //! The database of a store.
 //!
 //! Only this module names redb. redb panics on some damaged pages. Therefore each call, and each drop of one of its
-//! values, goes through [`Held`], which turns a panic into [`Error::Corrupt`]. No code of this crate runs inside these
+//! values, goes through [`Guarded`], which turns a panic into [`Error::Corrupt`]. No code of this crate runs inside these
 //! calls: values from redb are copied out first.
 
 use std::any::Any;
@@ -124,13 +124,13 @@ impl Fault {
 }
 
 /// A value of redb, which is only used and dropped through [`Place::guarded`].
-pub(super) struct Held<T> {
+pub(super) struct Guarded<T> {
     place: Arc<Place>,
     /// `None` after the value was given up or closed.
     value: Option<T>,
 }
 
-impl<T> Held<T> {
+impl<T> Guarded<T> {
     fn new(place: &Arc<Place>, value: T) -> Self {
         Self { place: place.clone(), value: Some(value) }
     }
@@ -140,9 +140,9 @@ impl<T> Held<T> {
     }
 
     /// Holds the value that a call returns.
-    fn hold<'a, U, E: Into<redb::Error>>(&'a self, call: impl FnOnce(&'a T) -> Result<U, E>) -> Result<Held<U>, Fault> {
+    fn hold<'a, U, E: Into<redb::Error>>(&'a self, call: impl FnOnce(&'a T) -> Result<U, E>) -> Result<Guarded<U>, Fault> {
         let made = self.place.guarded(|| self.value.as_ref().map(call).transpose())?;
-        Ok(Held { place: self.place.clone(), value: made })
+        Ok(Guarded { place: self.place.clone(), value: made })
     }
 
     fn call<R, E: Into<redb::Error>>(&self, call: impl FnOnce(&T) -> Result<R, E>) -> Result<R, Error> {
@@ -184,7 +184,7 @@ impl<T> Held<T> {
     }
 }
 
-impl<T> Drop for Held<T> {
+impl<T> Drop for Guarded<T> {
     fn drop(&mut self) {
         self.close();
     }
@@ -231,9 +231,9 @@ impl redb::StorageBackend for Storage {
 /// The database of the store in a directory.
 pub(crate) enum Database {
     /// Open for reading and writing.
-    Whole(Held<redb::Database>),
+    Whole(Guarded<redb::Database>),
     /// Open for reading: no byte of its file changes.
-    ReadOnly(Held<redb::ReadOnlyDatabase>),
+    ReadOnly(Guarded<redb::ReadOnlyDatabase>),
 }
 
 impl Database {
@@ -255,7 +255,7 @@ impl Database {
             None if create => builder.create(file),
             None => builder.open(file),
         });
-        Ok(Self::Whole(Held::new(&place, opened.map_err(|f| f.of_opening(dir))?)))
+        Ok(Self::Whole(Guarded::new(&place, opened.map_err(|f| f.of_opening(dir))?)))
     }
 
     /// Opens the database in `file` for reading. A database that was not closed must be repaired first, and is opened
@@ -265,7 +265,7 @@ impl Database {
         builder.set_cache_size(cache_bytes);
         let place = Place::of(dir);
         match place.guarded(|| builder.open_read_only(file)) {
-            Ok(database) => Ok(Self::ReadOnly(Held::new(&place, database))),
+            Ok(database) => Ok(Self::ReadOnly(Guarded::new(&place, database))),
             Err(Fault::Redb(redb::Error::RepairAborted)) => Self::open(dir, file, cache_bytes, false, None),
             Err(fault) => Err(fault.of_opening(dir)),
         }
@@ -294,14 +294,14 @@ impl Database {
         self.whole().map(drop)
     }
 
-    fn whole(&self) -> Result<&Held<redb::Database>, Error> {
+    fn whole(&self) -> Result<&Guarded<redb::Database>, Error> {
         match self {
             Self::Whole(held) => held.place.check().map(|()| held),
             Self::ReadOnly(held) => Err(Error::ReadOnly(held.dir().into())),
         }
     }
 
-    fn whole_mut(&mut self) -> Result<&mut Held<redb::Database>, Error> {
+    fn whole_mut(&mut self) -> Result<&mut Guarded<redb::Database>, Error> {
         self.whole()?;
         match self {
             Self::Whole(held) => Ok(held),
@@ -350,7 +350,7 @@ impl Database {
 }
 
 /// A read transaction.
-pub(crate) struct Reading(Held<redb::ReadTransaction>);
+pub(crate) struct Reading(Guarded<redb::ReadTransaction>);
 
 impl Reading {
     /// # Errors
@@ -387,7 +387,7 @@ impl Reading {
 }
 
 /// A write transaction. Dropping it writes nothing.
-pub(crate) struct Writing(Held<redb::WriteTransaction>);
+pub(crate) struct Writing(Guarded<redb::WriteTransaction>);
 
 impl Writing {
     /// Creates the table if it does not exist.
@@ -452,7 +452,7 @@ impl Key for (u8, u64, u64) {
 }
 
 /// A table in a transaction.
-pub(crate) struct Table<T, K, V>(Held<T>, PhantomData<fn() -> (K, V)>);
+pub(crate) struct Table<T, K, V>(Guarded<T>, PhantomData<fn() -> (K, V)>);
 
 /// A table in a read transaction, which it keeps open.
 pub(super) type ReadTable<K, V> = Table<redb::ReadOnlyTable<K, V>, K, V>;
@@ -468,7 +468,7 @@ pub(super) trait Bytes: for<'a> Value<SelfType<'a>: AsRef<[u8]>> + 'static {}
 impl<V: for<'a> Value<SelfType<'a>: AsRef<[u8]>> + 'static> Bytes for V {}
 
 impl<T, K, V> Table<T, K, V> {
-    fn new(held: Held<T>) -> Self {
+    fn new(held: Guarded<T>) -> Self {
         Self(held, PhantomData)
     }
 }
@@ -508,7 +508,7 @@ impl<K: Key, V: Value> WriteTable<'_, K, V> {
 }
 
 /// Entries of a table, with copies of their values.
-pub(super) struct Entries<'a, K: Key, V: Value + 'static>(Held<redb::Range<'a, K, V>>);
+pub(super) struct Entries<'a, K: Key, V: Value + 'static>(Guarded<redb::Range<'a, K, V>>);
 
 impl<K: Key, V: Bytes> Iterator for Entries<'_, K, V> {
     type Item = Result<(K::Owned, Vec<u8>), Error>;
@@ -578,7 +578,7 @@ impl<K: Key> AnyWriteTable for WriteTable<'_, K, &'static [u8]> {
 }
 
 /// Entries of a table as bytes.
-struct Raw<K: Key>(Held<redb::Range<'static, K, &'static [u8]>>);
+struct Raw<K: Key>(Guarded<redb::Range<'static, K, &'static [u8]>>);
 
 impl<K: Key> Iterator for Raw<K> {
     type Item = Result<RawEntry, Error>;
@@ -598,7 +598,7 @@ impl<K: Key> Iterator for Raw<K> {
 #[cfg(test)]
 pub(super) fn in_memory() -> Database {
     let made = redb::Database::builder().create_with_backend(redb::backends::InMemoryBackend::new());
-    Database::Whole(Held::new(&Place::of(Path::new("memory")), made.expect("a database")))
+    Database::Whole(Guarded::new(&Place::of(Path::new("memory")), made.expect("a database")))
 }
 
 #[cfg(test)]
