@@ -5,7 +5,6 @@ mod fields;
 #[path = "../../../primitives/tests/primitives/forced.rs"]
 mod forced;
 mod merkle;
-mod merkle_openings;
 mod merkle_ways;
 mod mle;
 mod mutation;
