@@ -111,7 +111,7 @@ fn large_commitments_are_those_of_the_definition() {
 
 #[test]
 fn points_are_those_of_leaves() {
-    let domain = Domain::new(4, 2).unwrap();
+    let domain = Domain::on(Isa::detect(), 4, 2).unwrap();
     let root = Goldilocks::root_of_unity(6).unwrap();
     for index in 0..64 {
         let point = domain.lde().point(domain.leaf(index)).unwrap();
@@ -122,7 +122,7 @@ fn points_are_those_of_leaves() {
 
 #[test]
 fn lanes_behind_the_last_column_do_not_count() {
-    let domain = Arc::new(Domain::new(4, 1).unwrap());
+    let domain = Arc::new(Domain::on(Isa::detect(), 4, 1).unwrap());
     let values: Vec<_> = (0..11).map(|c| column(c, 16)).collect();
     let expected = reference::commit(&domain, &values, 0).unwrap();
     let mut workspace = Workspace::new(domain, 11, 0, Keep::Values).unwrap();
@@ -137,8 +137,8 @@ fn lanes_behind_the_last_column_do_not_count() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    assert_eq!(Domain::new(30, 3).err(), Some(NttError::LogSize { log_size: 33 }));
-    let domain = Arc::new(Domain::new(3, 1).unwrap());
+    assert_eq!(Domain::on(Isa::detect(), 30, 3).err(), Some(NttError::LogSize { log_size: 33 }));
+    let domain = Arc::new(Domain::on(Isa::detect(), 3, 1).unwrap());
     let new = |columns, cap| Workspace::new(domain.clone(), columns, cap, Keep::Values);
     assert_eq!(new(0, 0).err(), Some(OracleError::Merkle(MerkleError::NoColumns)));
     let too_high = MerkleError::CapTooHigh { cap_height: 5, height: 4, rows: 16 };

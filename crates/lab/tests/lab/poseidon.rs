@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use evergrove_kernels::merkle::{Arity, Polygon, Poseidon, Shape, build_vec, cap_vec};
+use evergrove_kernels::merkle::{Arity, Polygon, Poseidon, Shape, cap_vec};
 use evergrove_kernels::oracle::{Domain, Keep, Workspace};
 use evergrove_lab::LabError;
 use evergrove_lab::engine::{MemoryKind, Stall};
 use evergrove_lab::poseidon::{self, Convention, Latency, Matrix, Outputs, Params, Pipelines, formula, transform};
+use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -133,7 +134,7 @@ fn an_engine_behind_a_transform_commits_as_the_kernels_do() {
             (0..1 << params.log_rows).flat_map(|i| row(i)[..columns as usize].iter().copied()).collect();
         let mut rows = Matrix::new(&leaves, columns as usize, Convention::Plonky2);
         let outcome = poseidon::run_on(&params, &mut rows).expect("a valid engine");
-        let domain = Arc::new(Domain::new(log_size, log_blowup).expect("a domain"));
+        let domain = Arc::new(Domain::on(Isa::detect(), log_size, log_blowup).expect("a domain"));
         let workspace = Workspace::new(domain, columns as usize, 0, Keep::Coefficients).expect("a workspace");
         assert_eq!(outcome.cap, workspace.commit_values(&trace).expect("a commitment").cap());
         assert_eq!(outcome.report.link_bytes, params.bytes() >> log_blowup);
