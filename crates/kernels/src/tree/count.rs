@@ -1,8 +1,7 @@
 //! Exact counts for a traversal: nodes computed, words through memory, local storage.
 //!
-//! Counts come from the steps of the plan themselves, not from formulas; a test compares the two. Hardware models use
-//! them as their workload, reports as the cost of a schedule. A word is one node: 32 bytes for a field element of 255
-//! bits or a digest.
+//! Counts come from the steps of the plan themselves, not from formulas; a test compares the two. Figures show them as
+//! the cost of a schedule. A word is one node: 32 bytes for a field element of 255 bits or a digest.
 
 use super::schedule::{Plan, Step, Tree};
 
