@@ -241,8 +241,7 @@ impl<F: Case> Input<F> {
         Ok(match self.protocol {
             Protocol::Sum => {
                 let check = SumCheck::weighted(polynomial, self.w.clone(), order)?;
-                let (sum, end) =
-                    check.prove_on(isa, Tables { tables: &slices, workspace }, None, transcript)?;
+                let (sum, end) = check.prove_on(isa, Tables { tables: &slices, workspace }, None, transcript)?;
                 (sum, end.values)
             }
             Protocol::Zero => {

@@ -66,7 +66,8 @@ fn transforms_are_plonky2s() {
         let mut found = columns.clone();
         for shift in [Goldilocks::ONE, Goldilocks::GENERATOR, Goldilocks::new(7)] {
             let their_shift = GoldilocksField::from_canonical_u64(shift.as_u64());
-            let (forward, inverse) = (Forward::on(Isa::detect(), log, shift).unwrap(), Inverse::on(Isa::detect(), log, shift).unwrap());
+            let (forward, inverse) =
+                (Forward::on(Isa::detect(), log, shift).unwrap(), Inverse::on(Isa::detect(), log, shift).unwrap());
             gather(&columns, Order::Natural, &mut rows).unwrap();
             rows.chunks_mut(n).for_each(|group| forward.transform_in_place(group).unwrap());
             scatter_on(Isa::detect(), &rows, Order::BitReversed, &mut found).unwrap();
