@@ -241,13 +241,12 @@ impl<F: Case> Input<F> {
         Ok(match self.protocol {
             Protocol::Sum => {
                 let check = SumCheck::weighted(polynomial, self.w.clone(), order)?;
-                let (sum, end) =
-                    check.prove_on(isa, Tables::Borrowed { tables: &slices, workspace }, None, transcript)?;
+                let (sum, end) = check.prove_on(isa, Tables { tables: &slices, workspace }, None, transcript)?;
                 (sum, end.values)
             }
             Protocol::Zero => {
                 let check = ZeroCheck::new(polynomial, order);
-                let end = check.prove_on(isa, Tables::Borrowed { tables: &slices, workspace }, transcript)?;
+                let end = check.prove_on(isa, Tables { tables: &slices, workspace }, transcript)?;
                 (F::ZERO, end.values)
             }
             Protocol::Product => {

@@ -10,7 +10,7 @@
 //!
 //! **When.** For any number of points. Few points, which fill no batch, are added one by one (`straus.rs`), and scalars of
 //! some thousand points are halved by the endomorphism where that is cheaper (`endo.rs`). Fixed points may come with
-//! multiples ([`FixedBase`]), and points that do not fit memory may come from a file ([`msm_stream`]). Work is split
+//! multiples ([`FixedBase`]), and points that do not fit memory may come from a file ([`msm_stream_on`]). Work is split
 //! over the rayon pool of the caller, and the sum is the same on every instruction set and for any number of threads.
 //!
 //! **Key types.** The type [`CheckedPoints`] shows that points are on the curve and in the group of the scalars' order.
@@ -33,7 +33,6 @@ pub mod reference;
 mod straus;
 mod stream;
 mod subgroup;
-mod subset;
 mod words;
 
 use ark_ec::scalar_mul::glv::GLVConfig;
@@ -52,8 +51,7 @@ pub use file::{FileError, PointFile, PointWriter};
 pub use fixed::FixedBase;
 pub use plan::{Expected, Pass, Plan, Window};
 pub use points::{CheckedPoints, PointError, Reason};
-pub use stream::{Progress, StreamError, msm_stream, msm_stream_on};
-pub use subset::{subset_sum, subset_sum_on};
+pub use stream::{Progress, StreamError, msm_stream_on};
 
 /// A curve in short Weierstrass form over a prime field in lanes.
 ///

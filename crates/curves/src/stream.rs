@@ -44,7 +44,8 @@ pub enum StreamError {
     },
 }
 
-/// The sum of `scalars[i]` times the file's i-th point, in chunks that take `memory` bytes in addition to the scalars.
+/// The sum of `scalars[i]` times the file's i-th point, in chunks that take `memory` bytes in addition to the scalars,
+/// on a given instruction set.
 ///
 /// `memory` holds two chunks of points and the digits of one; it is at least enough for 2^10 points. Buckets take some
 /// MiB more for each thread. Chunks of 2^20 points cost 6 % more than one sum, chunks of 2^22 cost 2 %. One thread in
@@ -53,19 +54,6 @@ pub enum StreamError {
 /// # Errors
 /// If the numbers of points and scalars differ, if the file cannot be read or a point is invalid, or if `progress`
 /// breaks.
-pub fn msm_stream<C: Curve, R: Read + Send>(
-    file: PointFile<R, C>,
-    scalars: &[C::ScalarField],
-    memory: usize,
-    progress: impl FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Projective<C>, StreamError> {
-    msm_stream_on(Isa::detect(), file, scalars, memory, progress)
-}
-
-/// [`msm_stream`] on a given instruction set.
-///
-/// # Errors
-/// As for [`msm_stream`].
 ///
 /// # Panics
 /// If this CPU lacks the instruction set.

@@ -121,8 +121,14 @@ fn read<P: for<'a> Deserialize<'a>>(table: &Table) -> Result<P, LabError> {
     Value::Table(table.clone()).try_into().map_err(|e: toml::de::Error| field("params", e.message(), "its fields"))
 }
 
-fn filled<P: Serialize>(params: &P) -> Result<Table, LabError> {
-    Table::try_from(params).map_err(|e| field("params", e, "values that TOML has"))
+/// All parameters of a machine, checked.
+fn filled<P: Serialize + for<'a> Deserialize<'a>>(
+    table: &Table,
+    check: impl Fn(&P) -> Result<(), LabError>,
+) -> Result<Table, LabError> {
+    let params = read(table)?;
+    check(&params)?;
+    Table::try_from(&params).map_err(|e| field("params", e, "values that TOML has"))
 }
 
 impl Design {
@@ -132,22 +138,10 @@ impl Design {
     /// If a parameter is unknown, has another type or is out of range.
     pub fn new(machine: Machine, params: Table) -> Result<Self, LabError> {
         let params = match machine {
-            Machine::Mtu => {
-                let p: mtu::Params = read(&params)?;
-                p.check()?;
-                filled(&p)?
-            }
-            Machine::Poseidon => {
-                let p: poseidon::Params = read(&params)?;
-                p.check()?;
-                filled(&p)?
-            }
-            Machine::Msm => {
-                let p: msm::Params = read(&params)?;
-                p.check()?;
-                filled(&p)?
-            }
-        };
+            Machine::Mtu => filled(&params, mtu::Params::check),
+            Machine::Poseidon => filled(&params, poseidon::Params::check),
+            Machine::Msm => filled(&params, msm::Params::check),
+        }?;
         Ok(Self { machine, params })
     }
     /// Identifies a result: a digest of the machine, all parameters, the costs and the version of the models.

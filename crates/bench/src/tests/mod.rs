@@ -8,9 +8,10 @@ mod whir;
 
 use std::sync::Arc;
 
-use evergrove_kernels::ntt::columns::{Order, gather, scatter};
+use evergrove_kernels::ntt::columns::{Order, gather, scatter_on};
 use evergrove_kernels::ntt::{Forward, Inverse, Lde, ZERO_ROW, groups};
 use evergrove_kernels::oracle::{Domain, Keep, Workspace};
+use evergrove_primitives::lanes::Isa;
 use evergrove_primitives::{Digest, Goldilocks};
 use plonky2::field::goldilocks_field::GoldilocksField;
 use plonky2::field::polynomial::{PolynomialCoeffs, PolynomialValues};
@@ -65,17 +66,18 @@ fn transforms_are_plonky2s() {
         let mut found = columns.clone();
         for shift in [Goldilocks::ONE, Goldilocks::GENERATOR, Goldilocks::new(7)] {
             let their_shift = GoldilocksField::from_canonical_u64(shift.as_u64());
-            let (forward, inverse) = (Forward::new(log, shift).unwrap(), Inverse::new(log, shift).unwrap());
+            let (forward, inverse) =
+                (Forward::on(Isa::detect(), log, shift).unwrap(), Inverse::on(Isa::detect(), log, shift).unwrap());
             gather(&columns, Order::Natural, &mut rows).unwrap();
             rows.chunks_mut(n).for_each(|group| forward.transform_in_place(group).unwrap());
-            scatter(&rows, Order::BitReversed, &mut found).unwrap();
+            scatter_on(Isa::detect(), &rows, Order::BitReversed, &mut found).unwrap();
             for (column, found) in columns.iter().zip(&found) {
                 let expected = PolynomialCoeffs::new(theirs(column)).coset_fft(their_shift);
                 assert!(our(&expected.values) == *found, "coset_fft 2^{log}");
             }
             gather(&columns, Order::BitReversed, &mut rows).unwrap();
             rows.chunks_mut(n).for_each(|group| inverse.transform_in_place(group).unwrap());
-            scatter(&rows, Order::Natural, &mut found).unwrap();
+            scatter_on(Isa::detect(), &rows, Order::Natural, &mut found).unwrap();
             for (column, found) in columns.iter().zip(&found) {
                 let expected = PolynomialValues::new(theirs(column)).coset_ifft(their_shift);
                 assert!(our(&expected.coeffs) == *found, "coset_ifft 2^{log}");
@@ -89,13 +91,13 @@ fn extensions_are_plonky2s() {
     for (log, rate_bits) in [(0, 3), (4, 1), (9, 3), (12, 2)] {
         let n = 1usize << log;
         let columns = columns(3, n);
-        let lde = Lde::new(log, rate_bits, Goldilocks::GENERATOR).unwrap();
+        let lde = Lde::on(Isa::detect(), log, rate_bits, Goldilocks::GENERATOR).unwrap();
         let mut rows = vec![ZERO_ROW; n];
         gather(&columns, Order::Natural, &mut rows).unwrap();
         let mut values = vec![ZERO_ROW; lde.extended_size()];
         lde.extend(&rows, &mut values).unwrap();
         let mut found = vec![vec![Goldilocks::ZERO; lde.extended_size()]; 3];
-        scatter(&values, Order::BitReversed, &mut found).unwrap();
+        scatter_on(Isa::detect(), &values, Order::BitReversed, &mut found).unwrap();
         for (column, found) in columns.iter().zip(&found) {
             let padded = PolynomialCoeffs::new(theirs(column)).lde(rate_bits as usize);
             assert!(our(&padded.coset_fft(GoldilocksField::coset_shift()).values) == *found, "2^{log}");
@@ -111,7 +113,7 @@ fn commitments_are_plonky2s() {
         let columns = columns(count, 1 << log);
         let values = columns.iter().map(|c| PolynomialValues::new(theirs(c))).collect();
         let batch = Batch::from_values(values, rate_bits, false, cap_height, &mut TimingTree::default(), None);
-        let domain = Arc::new(Domain::new(log, rate_bits as u32).unwrap());
+        let domain = Arc::new(Domain::on(Isa::detect(), log, rate_bits as u32).unwrap());
         for keep in [Keep::Coefficients, Keep::Values] {
             let oracle = Workspace::new(domain.clone(), count, cap_height as u32, keep)
                 .unwrap()
@@ -121,7 +123,7 @@ fn commitments_are_plonky2s() {
             let cap: Vec<Digest> = batch.merkle_tree.cap.0.iter().map(digest).collect();
             assert_eq!(oracle.cap(), cap, "{what}");
             let mut coefficients = columns.clone();
-            scatter(oracle.coefficients(), Order::Natural, &mut coefficients).unwrap();
+            scatter_on(Isa::detect(), oracle.coefficients(), Order::Natural, &mut coefficients).unwrap();
             for (found, expected) in coefficients.iter().zip(&batch.polynomials) {
                 assert!(*found == our(&expected.coeffs), "{what}");
             }

@@ -1,9 +1,9 @@
-//! Which points are accepted, and sums of subsets.
+//! Which points are accepted.
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::{AdditiveGroup, BigInt, BitIteratorBE, Field, Fp, Zero};
-use evergrove_curves::{CheckedPoints, Curve, MsmError, Reason, msm, subset_sum_on};
+use evergrove_curves::{CheckedPoints, Curve, MsmError, Reason, msm};
 use evergrove_primitives::lanes::available;
 
 use super::common::{points, scalars};
@@ -107,34 +107,6 @@ fn lengths_that_differ_are_refused() {
     let points = points::<Bls>(3, 7);
     let error = msm(CheckedPoints::trusted(&points), &scalars::<Bls>(4, 8)).expect_err("a scalar too many");
     assert_eq!(error, MsmError::Length { points: 3, scalars: 4 });
-}
-
-#[test]
-fn sums_of_subsets() {
-    let mut points = points::<Bls>(20_000, 9);
-    points[1] = points[0];
-    points[2] = -points[3];
-    points[4] = Affine::identity();
-    type Members = fn(usize) -> bool;
-    let subsets: [(usize, Members); 6] = [
-        (20_000, |_| true),
-        (20_000, |i| i % 3 != 1),
-        (20_000, |_| false),
-        (5, |_| true),
-        (2, |_| true),
-        (1, |i| i == 0),
-    ];
-    for isa in available() {
-        for (n, member) in subsets {
-            let members: Vec<bool> = (0..n).map(member).collect();
-            let mut expected = Projective::<Bls>::ZERO;
-            for (point, _) in points.iter().zip(&members).filter(|(_, member)| **member) {
-                expected += point;
-            }
-            let sum = subset_sum_on(isa, CheckedPoints::trusted(&points[..n]), &members).expect("as many");
-            assert_eq!(sum.into_affine(), expected.into_affine(), "{n} on {isa}");
-        }
-    }
 }
 
 #[test]

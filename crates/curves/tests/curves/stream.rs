@@ -6,9 +6,9 @@ use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, BigInt, Fp};
 use evergrove_curves::{
-    Curve, FileError, MsmError, PointFile, PointWriter, Progress, Reason, StreamError, msm_stream, msm_stream_on,
+    Curve, FileError, MsmError, PointFile, PointWriter, Progress, Reason, StreamError, msm_stream_on,
 };
-use evergrove_primitives::lanes::available;
+use evergrove_primitives::lanes::{Isa, available};
 
 use super::common::{points, scalars};
 
@@ -66,12 +66,16 @@ fn sums_of_files() {
     let none = written::<Bn>(&[]);
     let file = PointFile::<_, Bn>::new(&none[..]).expect("a header");
     assert_eq!((file.len(), file.is_empty()), (0, true));
-    assert_eq!(msm_stream(file, &[], 0, |_| ControlFlow::Continue(())).expect("nothing"), Projective::ZERO);
+    assert_eq!(
+        msm_stream_on(Isa::detect(), file, &[], 0, |_| ControlFlow::Continue(())).expect("nothing"),
+        Projective::ZERO
+    );
 }
 
 fn failure<C: Curve>(bytes: &[u8], scalars: &[C::ScalarField]) -> StreamError {
     let file = PointFile::<_, C>::new(bytes).map_err(StreamError::from);
-    file.and_then(|file| msm_stream(file, scalars, 0, |_| ControlFlow::Continue(()))).expect_err("a bad file")
+    file.and_then(|file| msm_stream_on(Isa::detect(), file, scalars, 0, |_| ControlFlow::Continue(())))
+        .expect_err("a bad file")
 }
 
 #[test]
@@ -122,13 +126,9 @@ fn callers_may_stop() {
     let (points, scalars) = (points::<Bn>(3000, 35), scalars::<Bn>(3000, 36));
     let bytes = written(&points);
     let file = PointFile::<_, Bn>::trusted(&bytes[..]).expect("a header");
-    let stopped =
-        msm_stream(
-            file,
-            &scalars,
-            0,
-            |p| if p.done == 2000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) },
-        );
+    let stopped = msm_stream_on(Isa::detect(), file, &scalars, 0, |p| {
+        if p.done == 2000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     assert!(matches!(stopped, Err(StreamError::Stopped { done: 2000, points: 3000 })), "{stopped:?}");
 }
 

@@ -93,7 +93,7 @@ pub(super) fn block_tops<H: TreeHash>(hash: H, shape: &Shape, rows: &[H::Element
 }
 
 /// A level from the one below, [`BLOCK`] nodes a task.
-pub(super) fn combine<H: TreeHash>(hash: H, arity: usize, below: &[H::Digest], above: &mut [H::Digest]) {
+fn combine<H: TreeHash>(hash: H, arity: usize, below: &[H::Digest], above: &mut [H::Digest]) {
     above
         .par_chunks_mut(BLOCK)
         .zip(below.par_chunks(BLOCK * arity))

@@ -66,20 +66,6 @@ pub enum MerkleError {
         /// Rows of the matrix.
         rows: usize,
     },
-    /// The leaves of an update or an opening are not in ascending order, or one is repeated.
-    #[error("leaf {next} follows leaf {index}: name each leaf once, in ascending order")]
-    Order {
-        /// A leaf.
-        index: usize,
-        /// The one named after it.
-        next: usize,
-    },
-    /// Opened leaves are not those of the tree.
-    #[error("the opened leaves do not lead to node {position} of the cap: they are of another tree, or changed")]
-    Opening {
-        /// The node of the cap.
-        position: usize,
-    },
     /// A stream was given a part of a row.
     #[error("{elements} elements were given to a stream of rows of {width}: give whole rows")]
     PartialRow {
@@ -95,11 +81,5 @@ pub enum MerkleError {
         found: usize,
         /// Rows of the shape.
         expected: usize,
-    },
-    /// The number of rows in bit-reversed order is not a power of two.
-    #[error("{rows} rows in bit-reversed order: their number must be a power of two")]
-    BitReversal {
-        /// Rows of the matrix.
-        rows: usize,
     },
 }

@@ -7,14 +7,9 @@
 //! | function | makes | holds |
 //! |---|---|---|
 //! | [`build`] | every level up to the cap | all rows |
-//! | [`build_ordered`] | the same over rows that lie in columns or in bit-reversed order | all rows |
 //! | [`cap`] | the cap alone | all rows, one digest per block of rows |
-//! | [`cap_ordered`] | the same over rows that lie in columns or in bit-reversed order | all rows, one digest each |
 //! | [`Stream`] | the cap alone | one block of rows, a few digests per level |
-//! | [`ReversedStream`] | the cap of the rows in bit-reversed order | at most (1 - 1 / arity) of the rows' digests |
-//! | [`update`] | the levels above some leaves that have changed | those rows |
-//! | [`path`], [`fold_path`] | an opening, and the node of the cap that it leads to | |
-//! | [`multi_path`], [`fold_multi_path`], [`verify_rows`] | the same for many leaves, each sibling once | |
+//! | [`path`] | an opening | all nodes |
 //!
 //! **Schedule.** Each task builds a subtree of at most [`BLOCK`] leaves, level by level while its digests are in the
 //! cache. The levels above are short and built breadth first. Each task calls the hash on slices, which dispatches
@@ -26,23 +21,17 @@
 
 mod build;
 mod error;
-mod multi;
-mod order;
 pub mod reference;
 mod shape;
 mod stream;
-mod update;
 
 pub use evergrove_primitives::hash::tree::{Keccak, On, Polygon, Poseidon, TreeHash};
 
 pub(crate) use build::levels_above;
 pub use build::{build, build_vec, cap, cap_vec, root};
 pub use error::MerkleError;
-pub use multi::{fold_multi_path, multi_path, verify_rows};
-pub use order::{Layout, Order, build_ordered, cap_ordered};
 pub use shape::{Arity, BLOCK, Shape};
-pub use stream::{ReversedStream, Stream};
-pub use update::{Workspace, update};
+pub use stream::Stream;
 
 /// The siblings on the way from a leaf to the cap, starting with those of the leaf, from left to right: arity - 1 for
 /// each level. In a binary tree this is Plonky2's `MerkleTree::prove`.
@@ -66,29 +55,4 @@ pub fn path<'a, D: Copy + Default>(
         let sibling = first + i + usize::from(first + i >= own);
         nodes[shape.level(level)].get(sibling).copied().unwrap_or_default()
     }))
-}
-
-/// The node of the cap that a leaf's digest and the siblings of its [`path`] lead to. One hash for each level, by the
-/// scalar code.
-///
-/// Errors if the leaf does not exist, or if the siblings are not those of all levels.
-pub fn fold_path<H: TreeHash>(
-    hash: H,
-    shape: &Shape,
-    index: usize,
-    leaf: H::Digest,
-    siblings: &[H::Digest],
-) -> Result<H::Digest, MerkleError> {
-    if index >= shape.rows() {
-        return Err(MerkleError::LeafIndex { index, rows: shape.rows() });
-    }
-    let others = shape.arity().get() - 1;
-    shape::check_digests("siblings", siblings, others * (shape.levels() - 1))?;
-    let (mut digest, mut own) = (leaf, index);
-    for siblings in siblings.chunks(others) {
-        let (left, right) = siblings.split_at(own & others);
-        let children: Vec<H::Digest> = left.iter().chain([&digest]).chain(right).copied().collect();
-        (digest, own) = (hash.node(&children), own >> shape.arity().log());
-    }
-    Ok(digest)
 }

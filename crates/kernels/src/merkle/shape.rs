@@ -131,12 +131,6 @@ impl Shape {
         let blocks = self.blocks();
         blocks + blocks.div_ceil(self.arity.get())
     }
-    /// Digests of scratch memory for [`cap_ordered`](super::cap_ordered): one for every leaf and for every node above
-    /// the leaves.
-    pub fn ordered_scratch(&self) -> usize {
-        let above = self.rows.div_ceil(self.arity.get());
-        (self.rows + above).max(self.scratch())
-    }
 
     /// Digests of a level.
     pub(super) fn len(&self, level: usize) -> usize {
@@ -161,16 +155,12 @@ impl Shape {
     }
 
     pub(super) fn check_elements<E>(&self, elements: &[E]) -> Result<(), MerkleError> {
-        check_rows(elements, self.rows, self.width)
+        let (found, expected, rows, width) = (elements.len(), self.rows * self.width, self.rows, self.width);
+        if found != expected {
+            return Err(MerkleError::Elements { found, expected, rows, width });
+        }
+        Ok(())
     }
-}
-
-pub(super) fn check_rows<E>(elements: &[E], rows: usize, width: usize) -> Result<(), MerkleError> {
-    let (found, expected) = (elements.len(), rows.saturating_mul(width));
-    if found != expected {
-        return Err(MerkleError::Elements { found, expected, rows, width });
-    }
-    Ok(())
 }
 
 pub(super) fn check_digests<D>(buffer: &'static str, digests: &[D], expected: usize) -> Result<(), MerkleError> {

@@ -2,11 +2,8 @@
 
 use core::mem;
 
-use rayon::prelude::*;
-
-use super::build::{block_tops, combine, parents};
-use super::order::reverse;
-use super::{BLOCK, MerkleError, Order, Shape, TreeHash};
+use super::build::{block_tops, parents};
+use super::{MerkleError, Shape, TreeHash};
 
 /// Blocks that are hashed in parallel, at most.
 const BLOCKS_AT_ONCE: usize = 1024;
@@ -55,7 +52,13 @@ impl<H: TreeHash> Stream<H> {
     /// Errors, and takes no rows, if the elements are not whole rows or exceed the rows of the shape.
     pub fn push(&mut self, elements: &[H::Element]) -> Result<(), MerkleError> {
         let width = self.shape.width();
-        let found = rows_after(&self.shape, self.rows, elements.len())?;
+        if !elements.len().is_multiple_of(width) {
+            return Err(MerkleError::PartialRow { elements: elements.len(), width });
+        }
+        let found = self.rows + elements.len() / width;
+        if found > self.shape.rows() {
+            return Err(MerkleError::Rows { found, expected: self.shape.rows() });
+        }
         self.rows = found;
         let block = self.shape.block() * width;
         let mut rest = elements;
@@ -127,112 +130,4 @@ impl<H: TreeHash> Stream<H> {
         self.waiting[i].clear();
         self.add(i + 1, parent[0]);
     }
-}
-
-/// The cap of a tree whose leaves are rows in bit-reversed order, from the rows in their natural order, in any number of
-/// pieces.
-///
-/// The siblings of a leaf are rows n / a, 2 n / a, .. later, for n rows and arity a: a group is complete when its last
-/// row arrives, and its node replaces its first row. So this holds at most (1 - 1 / a) n digests, and no rows.
-#[derive(Clone, Debug)]
-pub struct ReversedStream<H: TreeHash> {
-    hash: H,
-    shape: Shape,
-    /// Rows taken so far.
-    rows: usize,
-    /// The digests of the first rows; the first few have been replaced by nodes of level 1.
-    digests: Vec<H::Digest>,
-    /// The digests of the rows that were hashed last, and the groups that they complete.
-    fresh: Vec<H::Digest>,
-    groups: Vec<H::Digest>,
-}
-
-impl<H: TreeHash> ReversedStream<H> {
-    /// A stream of the rows of `shape`, without any rows yet.
-    ///
-    /// Errors if the number of rows is not a power of two.
-    pub fn new(hash: H, shape: &Shape) -> Result<Self, MerkleError> {
-        Order::BitReversed.check(shape.rows())?;
-        let (digests, fresh, groups) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { hash, shape: *shape, rows: 0, digests, fresh, groups })
-    }
-
-    /// Rows taken so far.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Takes the next rows, any number of them. They are hashed in parallel, so large pieces are faster.
-    ///
-    /// Errors, and takes no rows, if the elements are not whole rows or exceed the rows of the shape.
-    pub fn push(&mut self, elements: &[H::Element]) -> Result<(), MerkleError> {
-        let width = self.shape.width();
-        let found = rows_after(&self.shape, self.rows, elements.len())?;
-        let mut fresh = mem::take(&mut self.fresh);
-        fresh.resize(elements.len() / width, H::Digest::default());
-        fresh
-            .par_chunks_mut(BLOCK)
-            .zip(elements.par_chunks(BLOCK * width))
-            .for_each(|(digests, rows)| self.hash.leaves(rows, width, digests));
-        // Rows from `first` on complete groups, unless the leaves are the cap.
-        let first = self.shape.rows() - if self.shape.levels() > 1 { self.shape.len(1) } else { 0 };
-        let (waiting, last) = fresh.split_at(first.saturating_sub(self.rows).min(fresh.len()));
-        self.digests.extend_from_slice(waiting);
-        if !last.is_empty() {
-            let from = (self.rows + waiting.len()) - first;
-            self.nodes(1, from, from + last.len(), Some(last));
-        }
-        self.fresh = fresh;
-        self.rows = found;
-        Ok(())
-    }
-
-    /// The cap, once all rows have been given.
-    ///
-    /// Errors if rows are missing.
-    pub fn finish(mut self) -> Result<Vec<H::Digest>, MerkleError> {
-        if self.rows != self.shape.rows() {
-            return Err(MerkleError::Rows { found: self.rows, expected: self.shape.rows() });
-        }
-        // Level 1 is complete, in the natural order of its own rows, and so is each further level.
-        for level in 2..self.shape.levels() {
-            self.nodes(level, 0, self.shape.len(level), None);
-        }
-        self.digests.truncate(self.shape.cap_len());
-        reverse(&mut self.digests);
-        Ok(self.digests)
-    }
-
-    /// Replaces the digests `from..to` by the nodes of `level` above the groups that begin there; `last` are the last members of
-    /// the groups, where they are not among the digests.
-    fn nodes(&mut self, level: usize, from: usize, to: usize, last: Option<&[H::Digest]>) {
-        let (arity, below, stride) = (self.shape.arity().get(), self.shape.len(level - 1), self.shape.len(level));
-        // There may be fewer below the root of a padded tree.
-        let members = below.min(arity);
-        self.groups.clear();
-        for i in from..to {
-            for child in 0..members {
-                let member = crate::ntt::reverse(child, members.ilog2());
-                self.groups.push(match last {
-                    Some(last) if member + 1 == members => last[i - from],
-                    _ => self.digests[member * stride + i],
-                });
-            }
-            self.groups.extend((members..arity).map(|_| H::Digest::default()));
-        }
-        combine(self.hash, arity, &self.groups, &mut self.digests[from..to]);
-    }
-}
-
-/// The number of rows after `elements` more elements, which must be whole rows, and no more than those of the shape.
-fn rows_after(shape: &Shape, taken: usize, elements: usize) -> Result<usize, MerkleError> {
-    let width = shape.width();
-    if !elements.is_multiple_of(width) {
-        return Err(MerkleError::PartialRow { elements, width });
-    }
-    let found = taken + elements / width;
-    if found > shape.rows() {
-        return Err(MerkleError::Rows { found, expected: shape.rows() });
-    }
-    Ok(found)
 }

@@ -66,11 +66,6 @@ pub fn gather_on<C: AsRef<[Goldilocks]> + Sync>(
 }
 
 /// Groups to columns: the inverse of [`gather`]. The columns that fill up the last group are dropped.
-pub fn scatter<C: AsMut<[Goldilocks]>>(rows: &[Row], order: Order, columns: &mut [C]) -> Result<(), NttError> {
-    scatter_on(Isa::detect(), rows, order, columns)
-}
-
-/// [`scatter`] with another instruction set than the best, for tests and comparisons.
 ///
 /// # Panics
 /// If this CPU lacks it.

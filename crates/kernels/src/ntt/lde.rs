@@ -21,11 +21,6 @@ pub struct Lde {
 impl Lde {
     /// The extension of 2^`log_size` coefficients by 2^`rate_bits`. Its tables take 2^(log_size + rate_bits) words, as
     /// many as the values of one column.
-    pub fn new(log_size: u32, rate_bits: u32, shift: Goldilocks) -> Result<Self, NttError> {
-        Self::on(Isa::detect(), log_size, rate_bits, shift)
-    }
-
-    /// [`Lde::new`] with another instruction set than the best, for tests and comparisons.
     ///
     /// # Panics
     /// When used on a CPU that lacks it.

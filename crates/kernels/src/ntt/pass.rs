@@ -123,25 +123,22 @@ trait Run {
     fn run<F: Field>(self, f: F);
 }
 
-/// Runs the kernel on vectors, or element by element where there are no vectors.
-#[inline(always)]
-fn on_lanes<L: Lanes>(lanes: L, kernel: impl Run) {
-    if L::ISA == Isa::Portable { kernel.run(Elements) } else { kernel.run(GoldilocksLanes::new(lanes)) }
+/// Runs a kernel on vectors, or element by element where there are no vectors.
+pub(super) struct OnRows<T>(pub(super) T);
+
+impl<T: Run> Kernel for OnRows<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        if L::ISA == Isa::Portable { self.0.run(Elements) } else { self.0.run(GoldilocksLanes::new(lanes)) }
+    }
 }
 
 pub(super) struct ForwardCopy<'a, const N: usize> {
     pub(super) from: [&'a [Row]; N],
     pub(super) to: [&'a mut [Row]; N],
     pub(super) powers: &'a [Goldilocks; N],
-}
-
-impl<const N: usize> Kernel for ForwardCopy<'_, N> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        on_lanes(lanes, self);
-    }
 }
 
 impl<const N: usize> Run for ForwardCopy<'_, N> {
@@ -163,15 +160,6 @@ pub(super) struct ForwardPass<'a, const N: usize> {
     pub(super) powers: &'a [Goldilocks; N],
 }
 
-impl<const N: usize> Kernel for ForwardPass<'_, N> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        on_lanes(lanes, self);
-    }
-}
-
 impl<const N: usize> Run for ForwardPass<'_, N> {
     #[inline(always)]
     fn run<F: Field>(self, f: F) {
@@ -189,15 +177,6 @@ impl<const N: usize> Run for ForwardPass<'_, N> {
 pub(super) struct InversePass<'a, const N: usize> {
     pub(super) rows: [&'a mut [Row]; N],
     pub(super) powers: &'a [Goldilocks; N],
-}
-
-impl<const N: usize> Kernel for InversePass<'_, N> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        on_lanes(lanes, self);
-    }
 }
 
 impl<const N: usize> Run for InversePass<'_, N> {
@@ -219,15 +198,6 @@ pub(super) struct Evaluate<'a> {
     pub(super) rows: &'a mut [Row],
     pub(super) levels: &'a [Vec<Node>],
     pub(super) q: usize,
-}
-
-impl Kernel for Evaluate<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        on_lanes(lanes, self);
-    }
 }
 
 impl Run for Evaluate<'_> {
@@ -256,15 +226,6 @@ pub(super) struct Interpolate<'a> {
     pub(super) rows: &'a mut [Row],
     pub(super) levels: &'a [Vec<Node>],
     pub(super) q: usize,
-}
-
-impl Kernel for Interpolate<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
-        on_lanes(lanes, self);
-    }
 }
 
 impl Run for Interpolate<'_> {

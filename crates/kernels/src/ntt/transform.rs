@@ -5,7 +5,7 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::{Isa, dispatch_on};
 use rayon::prelude::*;
 
-use super::pass::{Evaluate, ForwardCopy, ForwardPass, Interpolate, InversePass};
+use super::pass::{Evaluate, ForwardCopy, ForwardPass, Interpolate, InversePass, OnRows};
 use super::twiddles::{Direction, Node, RADIX, Twiddles};
 use super::{NttError, Row, check_rows};
 
@@ -24,11 +24,6 @@ pub struct Forward {
 
 impl Forward {
     /// The transform of length 2^`log_size` on the coset `shift` H. Its tables take 2^`log_size` words.
-    pub fn new(log_size: u32, shift: Goldilocks) -> Result<Self, NttError> {
-        Self::on(Isa::detect(), log_size, shift)
-    }
-
-    /// [`Forward::new`] with another instruction set than the best, for tests and comparisons.
     ///
     /// # Panics
     /// When used on a CPU that lacks it.
@@ -82,22 +77,12 @@ pub struct Inverse {
 }
 
 impl Inverse {
-    /// The inverse of [`Forward::new`] with the same arguments.
-    pub fn new(log_size: u32, shift: Goldilocks) -> Result<Self, NttError> {
-        Self::on(Isa::detect(), log_size, shift)
-    }
-
-    /// [`Inverse::new`] with another instruction set than the best, for tests and comparisons.
+    /// The inverse of [`Forward::on`] with the same arguments.
     ///
     /// # Panics
     /// When used on a CPU that lacks it.
     pub fn on(isa: Isa, log_size: u32, shift: Goldilocks) -> Result<Self, NttError> {
         Ok(Self { isa, twiddles: Twiddles::new(isa, log_size, shift, Direction::Inverse)? })
-    }
-
-    /// log2 of the length.
-    pub fn log_size(&self) -> u32 {
-        self.twiddles.log_size
     }
 
     /// The coefficients of eight polynomials from their values, in place.
@@ -132,7 +117,7 @@ fn children(rows: &mut [Row], count: usize, f: impl Fn(usize, &mut [Row]) + Sync
 fn descend(isa: Isa, rows: &mut [Row], levels: &[Vec<Node>], q: usize) {
     let Some((nodes, below)) = levels.split_first() else { return };
     if rows.len() <= CACHED {
-        return dispatch_on(isa, Evaluate { rows, levels, q });
+        return dispatch_on(isa, OnRows(Evaluate { rows, levels, q }));
     }
     forward_pass::<RADIX>(isa, None, rows, &nodes[q]);
     children(rows, RADIX, |i, rows| descend(isa, rows, below, RADIX * q + i));
@@ -142,7 +127,7 @@ fn descend(isa: Isa, rows: &mut [Row], levels: &[Vec<Node>], q: usize) {
 fn ascend(isa: Isa, rows: &mut [Row], levels: &[Vec<Node>], q: usize) {
     let Some((nodes, below)) = levels.split_first() else { return };
     if rows.len() <= CACHED {
-        return dispatch_on(isa, Interpolate { rows, levels, q });
+        return dispatch_on(isa, OnRows(Interpolate { rows, levels, q }));
     }
     children(rows, RADIX, |i, rows| ascend(isa, rows, below, RADIX * q + i));
     inverse_pass::<RADIX>(isa, rows, &nodes[q]);
@@ -168,13 +153,13 @@ fn forward_pass<const N: usize>(isa: Isa, from: Option<&[Row]>, rows: &mut [Row]
     each_task::<N>(rows, |t, to| match from {
         Some(from) => {
             let from = core::array::from_fn(|i| &from[i * part + t * PASS..][..to[i].len()]);
-            dispatch_on(isa, ForwardCopy { from, to, powers });
+            dispatch_on(isa, OnRows(ForwardCopy { from, to, powers }));
         }
-        None => dispatch_on(isa, ForwardPass { rows: to, powers }),
+        None => dispatch_on(isa, OnRows(ForwardPass { rows: to, powers })),
     });
 }
 
 fn inverse_pass<const N: usize>(isa: Isa, rows: &mut [Row], powers: &[Goldilocks]) {
     let powers: &[Goldilocks; N] = powers.try_into().expect("a power per child");
-    each_task::<N>(rows, |_, rows| dispatch_on(isa, InversePass { rows, powers }));
+    each_task::<N>(rows, |_, rows| dispatch_on(isa, OnRows(InversePass { rows, powers })));
 }

@@ -27,11 +27,6 @@ pub(super) enum Leaves {
 
 impl Domain {
     /// The extension of 2^`log_size` values by 2^`rate_bits`, to the coset of [`Goldilocks::GENERATOR`].
-    pub fn new(log_size: u32, rate_bits: u32) -> Result<Self, NttError> {
-        Self::on(Isa::detect(), log_size, rate_bits)
-    }
-
-    /// [`Domain::new`] with another instruction set than the best, for tests and comparisons.
     ///
     /// # Panics
     /// When used on a CPU that lacks it.

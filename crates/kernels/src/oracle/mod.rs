@@ -107,12 +107,8 @@ impl Workspace {
         Ok(self.commit())
     }
 
-    /// Commits to the polynomials with these coefficients.
-    pub fn commit_coefficients<C: AsRef<[Goldilocks]> + Sync>(self, columns: &[C]) -> Result<Oracle, OracleError> {
-        self.commit_coefficients_observed(columns, &mut |_| ())
-    }
-
-    /// [`Workspace::commit_coefficients`] that reports the end of each stage, as [`Workspace::commit_observed`] does.
+    /// Commits to the polynomials with these coefficients. Reports the end of each stage, as
+    /// [`Workspace::commit_observed`] does.
     pub fn commit_coefficients_observed<C: AsRef<[Goldilocks]> + Sync>(
         mut self,
         columns: &[C],

@@ -5,8 +5,7 @@ mod fields;
 #[path = "../../../primitives/tests/primitives/forced.rs"]
 mod forced;
 mod merkle;
-mod merkle_openings;
-mod merkle_ways;
+mod merkle_stream;
 mod mle;
 mod mutation;
 mod ntt;

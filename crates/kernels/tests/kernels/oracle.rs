@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use evergrove_kernels::merkle::{MerkleError, Poseidon, TreeHash, fold_path};
+use evergrove_kernels::merkle::MerkleError;
 use evergrove_kernels::ntt::{NttError, Row, reference as ntt};
 use evergrove_kernels::oracle::{Domain, Keep, Oracle, OracleError, Workspace, reference};
 use evergrove_primitives::lanes::{Isa, available};
 use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
+
+use super::merkle::top;
 
 const EDGES: [u64; 6] = [0, 1, 0xffff_ffff, 1 << 32, 1 << 52, Goldilocks::ORDER - 1];
 
@@ -44,8 +46,8 @@ fn check(oracle: &Oracle, expected: &reference::Commitment, keep: Keep, what: &s
         oracle.row(leaf, &mut row).unwrap();
         assert_eq!(row, expected.leaves[leaf], "{what}: row {leaf}");
         let siblings: Vec<Digest> = oracle.path(leaf).unwrap().collect();
-        let top = fold_path(Poseidon, oracle.shape(), leaf, Poseidon.leaf(&row), &siblings).unwrap();
-        assert_eq!(top, oracle.cap()[leaf >> siblings.len()], "{what}: path of {leaf}");
+        let (_, found) = top(oracle.shape(), leaf, &row, &siblings);
+        assert_eq!(found, oracle.cap()[leaf >> siblings.len()], "{what}: path of {leaf}");
     }
 }
 
@@ -69,9 +71,10 @@ fn run(isas: impl IntoIterator<Item = Isa>, log: u32, columns: usize, rate_bits:
                 }
             }
             // The same buffers again, with something else in between.
-            let other = oracle.into_workspace().commit_coefficients(&values).unwrap();
+            let other = oracle.into_workspace().commit_coefficients_observed(&values, &mut |_| ()).unwrap();
             assert!(columns == 0 || log == 0 || other.cap() != expected.levels.last().unwrap(), "{what}");
-            let again = other.into_workspace().commit_coefficients(&expected.coefficients).unwrap();
+            let again =
+                other.into_workspace().commit_coefficients_observed(&expected.coefficients, &mut |_| ()).unwrap();
             check(&again, expected, keep, &what);
         }
     }
@@ -108,7 +111,7 @@ fn large_commitments_are_those_of_the_definition() {
 
 #[test]
 fn points_are_those_of_leaves() {
-    let domain = Domain::new(4, 2).unwrap();
+    let domain = Domain::on(Isa::detect(), 4, 2).unwrap();
     let root = Goldilocks::root_of_unity(6).unwrap();
     for index in 0..64 {
         let point = domain.lde().point(domain.leaf(index)).unwrap();
@@ -119,7 +122,7 @@ fn points_are_those_of_leaves() {
 
 #[test]
 fn lanes_behind_the_last_column_do_not_count() {
-    let domain = Arc::new(Domain::new(4, 1).unwrap());
+    let domain = Arc::new(Domain::on(Isa::detect(), 4, 1).unwrap());
     let values: Vec<_> = (0..11).map(|c| column(c, 16)).collect();
     let expected = reference::commit(&domain, &values, 0).unwrap();
     let mut workspace = Workspace::new(domain, 11, 0, Keep::Values).unwrap();
@@ -134,8 +137,8 @@ fn lanes_behind_the_last_column_do_not_count() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    assert_eq!(Domain::new(30, 3).err(), Some(NttError::LogSize { log_size: 33 }));
-    let domain = Arc::new(Domain::new(3, 1).unwrap());
+    assert_eq!(Domain::on(Isa::detect(), 30, 3).err(), Some(NttError::LogSize { log_size: 33 }));
+    let domain = Arc::new(Domain::on(Isa::detect(), 3, 1).unwrap());
     let new = |columns, cap| Workspace::new(domain.clone(), columns, cap, Keep::Values);
     assert_eq!(new(0, 0).err(), Some(OracleError::Merkle(MerkleError::NoColumns)));
     let too_high = MerkleError::CapTooHigh { cap_height: 5, height: 4, rows: 16 };
@@ -146,7 +149,7 @@ fn what_does_not_fit_is_refused() {
     let ragged = [column(0, 8), column(1, 7)];
     let wrong = OracleError::Rows { column: 1, found: 7, expected: 8 };
     assert_eq!(new(2, 0).unwrap().commit_values(&ragged).err(), Some(wrong));
-    assert_eq!(new(2, 0).unwrap().commit_coefficients(&ragged).err(), Some(wrong));
+    assert_eq!(new(2, 0).unwrap().commit_coefficients_observed(&ragged, &mut |_| ()).err(), Some(wrong));
     let oracle = new(2, 0).unwrap().commit_values(&columns).unwrap();
     let mut row = [Goldilocks::ZERO; 2];
     assert_eq!(oracle.row(16, &mut row), Err(OracleError::Leaf { leaf: 16, rows: 16 }));
@@ -173,7 +176,7 @@ proptest! {
             let point = domain.lde().point(leaf).unwrap();
             for keep in [Keep::Coefficients, Keep::Values] {
                 let oracle =
-                    Workspace::new(domain.clone(), 3, 0, keep).unwrap().commit_coefficients(&coefficients).unwrap();
+                    Workspace::new(domain.clone(), 3, 0, keep).unwrap().commit_coefficients_observed(&coefficients, &mut |_| ()).unwrap();
                 let mut row = [Goldilocks::ZERO; 3];
                 oracle.row(leaf, &mut row).unwrap();
                 prop_assert_eq!(row.to_vec(), coefficients.iter().map(|c| ntt::value(c, point)).collect::<Vec<_>>());

@@ -63,12 +63,4 @@ impl Activity {
     pub fn total(&self) -> u64 {
         self.busy + self.stalls.iter().sum::<u64>()
     }
-    /// The share of busy cycles.
-    pub fn utilisation(&self) -> f64 {
-        if self.total() == 0 { 0.0 } else { self.busy as f64 / self.total() as f64 }
-    }
-    /// Names and cycles of the reasons that occurred.
-    pub fn reasons(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        Stall::ALL.iter().map(|r| (r.name(), self.stalled(*r))).filter(|(_, cycles)| *cycles > 0)
-    }
 }

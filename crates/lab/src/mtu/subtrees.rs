@@ -227,6 +227,26 @@ struct Grower<'a, W: Grow> {
     roots: Vec<W::Node>,
 }
 
+impl<'a, W: Grow> Grower<'a, W> {
+    fn new(params: &Params, work: &'a mut W, recorder: Recorder<'a>, root: W::Node, bottom: u32, height: u32) -> Self {
+        // The PE that makes the roots of the subtrees has the memory for itself, and always the same policy.
+        let (share, policy) =
+            if bottom == 0 { (u64::from(params.pes), params.policy) } else { (1, Policy::RulerSteal) };
+        Self {
+            work,
+            port: port(params, share, 8),
+            expander: Expander::new(policy, height - 1, vec![root], params.latency(), 1 << (height - 1)),
+            bottom,
+            height,
+            first: recorder.subtree << height,
+            recorder,
+            made: 0,
+            leaves: 1 << height,
+            roots: Vec::new(),
+        }
+    }
+}
+
 impl<W: Grow> Clocked for Grower<'_, W> {
     fn eval(&mut self, cycle: u64) {
         // A PE makes at most one output per cycle, and N of them store as many nodes per cycle as the hybrid unit.
@@ -272,40 +292,18 @@ impl<W: Grow> Clocked for Grower<'_, W> {
 
 pub(super) fn grow<W: Grow>(params: &Params, work: &mut W, events: usize) -> Result<(Report, Trace), LabError> {
     let height = params.log_size - params.log_pes();
-    let expander = |roots, top, policy| Expander::new(policy, top, roots, params.latency(), 1 << top);
     let mut trace = trace(params, "store", "first PE", events);
     // One PE computes the roots of the subtrees.
     let root = work.root();
-    let mut top = Grower {
-        recorder: Recorder::above(&mut trace, 0),
-        port: port(params, 1, 8),
-        expander: expander(vec![root], params.log_pes() - 1, Policy::RulerSteal),
-        bottom: height,
-        height: params.log_pes(),
-        first: 0,
-        made: 0,
-        leaves: u64::from(params.pes),
-        roots: Vec::new(),
-        work: &mut *work,
-    };
+    let mut top = Grower::new(params, &mut *work, Recorder::above(&mut trace, 0), root, height, params.log_pes());
     let before = drive(&mut top, LIMIT)?;
     let roots = top.roots;
     let elements = elements::<W::Node>(params);
     let alike = u64::from(params.pes) / elements;
     let mut report = Report::new(params, 0);
     for (subtree, root) in (0..elements).zip(roots) {
-        let mut element = Grower {
-            recorder: Recorder::subtree(&mut trace, before, subtree, alike),
-            port: port(params, u64::from(params.pes), 8),
-            expander: expander(vec![root], height - 1, params.policy),
-            bottom: 0,
-            height,
-            first: subtree << height,
-            made: 0,
-            leaves: 1 << height,
-            roots: Vec::new(),
-            work: &mut *work,
-        };
+        let recorder = Recorder::subtree(&mut trace, before, subtree, alike);
+        let mut element = Grower::new(params, &mut *work, recorder, root, 0, height);
         report.cycles = before + drive(&mut element, LIMIT)?;
         report.written_bytes = element.port.bytes().1 * u64::from(params.pes);
         (report.buffered_nodes, report.level_peak) = (0, 0);

@@ -22,11 +22,6 @@ pub fn naf_weight(constant: u128) -> u32 {
     ((3 * constant) ^ constant).count_ones()
 }
 
-/// Nonzero digits in binary.
-pub fn binary_weight(constant: u128) -> u32 {
-    constant.count_ones()
-}
-
 /// Adders, multipliers and DSP slices of a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Resources {
@@ -182,7 +177,7 @@ mod tests {
             }
             assert_eq!(naf_weight(constant), weight, "{constant}");
         }
-        assert!((naf_weight(15), naf_weight(7), binary_weight(15)) == (2, 2, 4));
+        assert!((naf_weight(15), naf_weight(7)) == (2, 2));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The point adder over BLS12-377 in hardware, alone and in a processing element, against the primitives and the kernels.
+//! The point adder over BLS12-377 in hardware, alone and in a processing element, against the primitives and arkworks.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use ark_bls12_377::{Fq, Fr, G1Affine, G1Projective, g1};
 use ark_ec::twisted_edwards::TECurveConfig;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, Field};
-use evergrove_curves::{CheckedPoints, subset_sum};
 use evergrove_lab::msm::{Params, padd_cycles, recode, scalars};
 use evergrove_primitives::field::prime::PrimeElement;
 use evergrove_primitives::field::prime::reference::{add, mul, sub};
@@ -92,10 +91,9 @@ fn sum(p: &Extended, q: &Extended, negative: bool) -> Extended {
     [mul(e, f), mul(g, h), mul(f, g), mul(e, h)]
 }
 
-/// The sum of two points by the kernels.
-fn kernel(p: &G1Affine, q: &G1Affine, negative: bool) -> G1Affine {
-    let points = [*p, if negative { -*q } else { *q }];
-    subset_sum(CheckedPoints::trusted(&points), &[true; 2]).expect("two points").into()
+/// The sum of two points by arkworks.
+fn ark(p: &G1Affine, q: &G1Affine, negative: bool) -> G1Affine {
+    (*p + if negative { -*q } else { *q }).into()
 }
 
 /// Points of the group without a regular order.
@@ -191,7 +189,7 @@ fn sums_of_points() {
             let found = point(&module.get_wide("out_sum"));
             assert_eq!(module.get("out_tag"), i as u64 % 2048);
             assert_eq!(found, sum(a, b, *negative), "case {i}");
-            assert!(edwards.is(&found, &kernel(p, q, *negative)), "case {i}: {p} and {q}");
+            assert!(edwards.is(&found, &ark(p, q, *negative)), "case {i}: {p} and {q}");
         }
         module.edge();
     }
@@ -200,14 +198,13 @@ fn sums_of_points() {
 /// Bits of the element's window.
 const WINDOW: u32 = 12;
 
-/// The sum of each bucket by the kernels.
+/// The sum of each bucket by arkworks.
 fn buckets(points: &[G1Affine], digits: &[i32]) -> Vec<G1Affine> {
     let mut members: BTreeMap<u32, Vec<G1Affine>> = BTreeMap::new();
     for (point, digit) in points.iter().zip(digits) {
         members.entry(digit.unsigned_abs()).or_default().push(if *digit < 0 { -*point } else { *point });
     }
-    let sum =
-        |of: &Vec<G1Affine>| subset_sum(CheckedPoints::trusted(of), &vec![true; of.len()]).expect("points").into();
+    let sum = |of: &Vec<G1Affine>| of.iter().sum::<G1Projective>().into();
     (1..=1 << (WINDOW - 1)).map(|bucket| members.get(&bucket).map_or_else(G1Affine::identity, sum)).collect()
 }
 

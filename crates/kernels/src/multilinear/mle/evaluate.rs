@@ -54,12 +54,6 @@ pub fn evaluate_on<F: Field>(isa: Isa, values: &[F], point: &[F], scratch: &mut 
     Ok(values.par_chunks(ROWS << low).zip(of_rows.par_chunks(ROWS)).map(task).sum())
 }
 
-/// [`evaluate`] with scratch memory of its own.
-pub fn evaluate_vec<F: Field>(values: &[F], point: &[F]) -> Result<F, MleError> {
-    check_table("values", values.len(), point.len())?;
-    evaluate(values, point, &mut vec![F::ZERO; evaluate_scratch(point.len())])
-}
-
 /// The sum over rows of a weight times the inner product of the row and `within`.
 struct Rows<'a, F> {
     values: &'a [F],

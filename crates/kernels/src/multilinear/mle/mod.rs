@@ -19,7 +19,7 @@ mod product;
 pub mod reference;
 
 pub use build::{eq_table, eq_table_on, eq_table_vec};
-pub use evaluate::{evaluate, evaluate_on, evaluate_scratch, evaluate_vec};
+pub use evaluate::{evaluate, evaluate_on, evaluate_scratch};
 pub use product::{product, product_on, product_table, product_table_on};
 
 /// Lengths that do not fit a multilinear extension.

@@ -3,8 +3,8 @@
 //! **Passes.** A round is one pass: it binds the last challenge and samples the next polynomial while the values are in
 //! registers. A pass is cut into tasks of [`TASK`] pairs, and each task owns its part of every table.
 //!
-//! **Places.** The first two passes read borrowed tables. The second pass writes the bound values, half as many, into
-//! the workspace. After that, or from the start when the caller gives the tables away, values are bound in place:
+//! **Places.** The first two passes read the caller's tables. The second pass writes the bound values, half as many,
+//! into the workspace. After that, values are bound in place:
 //! - highest variable first: table i uses part i and part i + half, and the front half remains;
 //! - lowest variable first: neighbours are bound, so tasks could not share a table of one piece. Each task keeps a
 //!   separate block, which shrinks towards its front; short blocks are gathered at the front of the table.
@@ -15,12 +15,12 @@ use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::{Isa, LANES, dispatch_on};
 use rayon::prelude::*;
 
-use super::Order;
 use super::pass::{Pass, PassWeights, Piece};
 use super::polynomial::VirtualPolynomial;
-use super::prover::{Engine, Sample};
+use super::prover::Sample;
 use super::tail;
 use super::weights::SplitWeights;
+use super::{Order, Tables};
 
 /// Pairs of a task.
 const TASK: usize = 1 << 12;
@@ -30,7 +30,7 @@ const SHORT: usize = 1 << 8;
 const INNER: usize = 9;
 
 /// See the module.
-pub(super) struct LanesEngine<'a, F> {
+pub(super) struct Engine<'a, F> {
     isa: Isa,
     polynomial: &'a VirtualPolynomial<F>,
     order: Order,
@@ -38,7 +38,7 @@ pub(super) struct LanesEngine<'a, F> {
     point: Option<&'a [F]>,
     /// Rounds that have begun.
     rounds: usize,
-    /// Borrowed tables, until the second pass.
+    /// The caller's tables, until the second pass.
     from: Option<&'a [&'a [F]]>,
     /// The place of the values, now or later.
     to: Vec<&'a mut [F]>,
@@ -49,15 +49,14 @@ pub(super) struct LanesEngine<'a, F> {
     stride: usize,
 }
 
-impl<'a, F: Field> LanesEngine<'a, F> {
-    /// For borrowed tables of 2^n values each, with a workspace of half as many for each table.
-    pub(super) fn borrowed(
+impl<'a, F: Field> Engine<'a, F> {
+    /// For tables of 2^n values each, with a workspace of half as many for each table.
+    pub(super) fn new(
         isa: Isa,
         polynomial: &'a VirtualPolynomial<F>,
         order: Order,
         point: Option<&'a [F]>,
-        tables: &'a [&'a [F]],
-        workspace: &'a mut [F],
+        Tables { tables, workspace }: Tables<'a, F>,
     ) -> Self {
         let half = polynomial.len().div_ceil(2);
         let to = workspace.chunks_exact_mut(half).take(tables.len()).collect();
@@ -65,16 +64,30 @@ impl<'a, F: Field> LanesEngine<'a, F> {
         Self { isa, polynomial, order, point, rounds: 0, from: Some(tables), to, len, block: len, stride: len }
     }
 
-    /// For tables that the caller gives away.
-    pub(super) fn in_place(
-        isa: Isa,
-        polynomial: &'a VirtualPolynomial<F>,
-        order: Order,
-        point: Option<&'a [F]>,
-        to: Vec<&'a mut [F]>,
-    ) -> Self {
-        let len = polynomial.len();
-        Self { isa, polynomial, order, point, rounds: 0, from: None, to, len, block: len, stride: len }
+    /// Binds the last round's variable to its challenge, unless this is the first round, then samples this round's
+    /// polynomial t(X) = sum over the other free variables x of weight(x) f(X, x).
+    ///
+    /// The weight is eq at the point's coordinates of the variables in x, or 1.
+    pub(super) fn round(&mut self, challenge: Option<F>, samples: &[Sample]) -> Vec<F> {
+        self.rounds += 1;
+        let left = if challenge.is_some() { self.len / 2 } else { self.len };
+        if left / 2 < LANES {
+            return self.scalar_round(challenge, samples);
+        }
+        let sums = match challenge {
+            None => self.first(samples),
+            Some(challenge) => self.next(challenge, samples),
+        };
+        self.combine(&sums, samples)
+    }
+
+    /// Binds the last variable, if there is one: the value of every table.
+    pub(super) fn finish(&mut self, challenge: Option<F>) -> Vec<F> {
+        self.scalar_bind(challenge);
+        match self.from {
+            Some(tables) => tables.iter().map(|table| table[0]).collect(),
+            None => self.to.iter().map(|table| table[0]).collect(),
+        }
     }
 
     /// The coordinates of the weights of this round's pairs, lowest first.
@@ -119,10 +132,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
     /// The pass of the first round.
     fn first(&self, samples: &[Sample]) -> Vec<F> {
         let pairs = TASK.min(self.len / 2);
-        let tables: Vec<&[F]> = match self.from {
-            Some(tables) => tables.to_vec(),
-            None => self.to.iter().map(|table| &**table).collect(),
-        };
+        let tables = self.from.expect("the caller's tables");
         let tasks = self.len / 2 / pairs;
         match self.order {
             Order::LowFirst => {
@@ -215,7 +225,7 @@ impl<'a, F: Field> LanesEngine<'a, F> {
         (self.block, self.stride) = (self.len, self.len);
     }
 
-    /// [`Engine::round`] for a few values.
+    /// [`Self::round`] for a few values.
     fn scalar_round(&mut self, challenge: Option<F>, samples: &[Sample]) -> Vec<F> {
         self.scalar_bind(challenge);
         let tables: Vec<&[F]> = match self.from {
@@ -265,27 +275,4 @@ fn transpose<P>(columns: impl Iterator<Item = impl Iterator<Item = P>>, tasks: u
     (0..tasks)
         .map(|_| columns.iter_mut().map(|pieces| pieces.next().expect("a piece of every table")).collect())
         .collect()
-}
-
-impl<F: Field> Engine<F> for LanesEngine<'_, F> {
-    fn round(&mut self, challenge: Option<F>, samples: &[Sample]) -> Vec<F> {
-        self.rounds += 1;
-        let left = if challenge.is_some() { self.len / 2 } else { self.len };
-        if left / 2 < LANES {
-            return self.scalar_round(challenge, samples);
-        }
-        let sums = match challenge {
-            None => self.first(samples),
-            Some(challenge) => self.next(challenge, samples),
-        };
-        self.combine(&sums, samples)
-    }
-
-    fn finish(&mut self, challenge: Option<F>) -> Vec<F> {
-        self.scalar_bind(challenge);
-        match self.from {
-            Some(tables) => tables.iter().map(|table| table[0]).collect(),
-            None => self.to.iter().map(|table| table[0]).collect(),
-        }
-    }
 }

@@ -12,9 +12,8 @@
 //! docs/math/sumcheck.md.
 //!
 //! **Provers** run eight lanes wide on the best instruction set of the CPU and on the threads of the current rayon
-//! pool, and send the same bytes on all of them. They take tables in two ways ([`Tables`]): borrowed, with a workspace
-//! of half their size, or given away, without a workspace. No table of weights is built. [`Order`] says which variable
-//! is bound first.
+//! pool, and send the same bytes on all of them. They take [`Tables`] with a workspace of half their size. No table of
+//! weights is built. [`Order`] says which variable is bound first.
 //!
 //! **Fields.** Everything here is generic over [`Field`], and challenges are its elements: over a field of 64 bits a
 //! proof alone is not sound. [`SpongeProver`] is for prime fields of ark-ff, with the feature `ark`.
@@ -34,7 +33,7 @@
 //!
 //! // The context holds what the statement depends on: commitments to a and b.
 //! let mut transcript = SpongeProver::new(b"example", b"commitments");
-//! let tables = Tables::Borrowed { tables: &[&a, &b], workspace: &mut workspace };
+//! let tables = Tables { tables: &[&a, &b], workspace: &mut workspace };
 //! let (claim, _) = check.prove(tables, None, &mut transcript)?;
 //! assert_eq!(claim, Fr::from(784));
 //!
@@ -66,7 +65,7 @@ mod zero;
 use evergrove_primitives::field::Field;
 use evergrove_primitives::lanes::Isa;
 
-use engine::LanesEngine;
+use engine::Engine;
 use prover::Claim;
 
 pub use polynomial::{MAX_DEGREE, MAX_TABLES, MAX_TERMS, MAX_VARIABLES, ShapeError, Term, VirtualPolynomial};
@@ -102,42 +101,34 @@ impl Order {
 /// If an element of arkworks is not canonical (its checked constructors return no such element), no verifier accepts
 /// the proof, or the prover reports [`ProveError::Claim`].
 #[derive(Debug)]
-pub enum Tables<'a, F> {
-    /// Read only.
-    Borrowed {
-        /// One slice per table.
-        tables: &'a [&'a [F]],
-        /// Scratch memory: `workspace()` elements of any value.
-        workspace: &'a mut [F],
-    },
-    /// Overwritten: the contents are meaningless afterwards.
-    InPlace(Vec<&'a mut [F]>),
+pub struct Tables<'a, F> {
+    /// One slice per table.
+    pub tables: &'a [&'a [F]],
+    /// Scratch memory: `workspace()` elements of any value.
+    pub workspace: &'a mut [F],
 }
 
 impl<F> Tables<'_, F> {
     /// Checks the numbers of tables, values and elements of the workspace against the polynomial.
     fn check<G: Field>(&self, polynomial: &VirtualPolynomial<G>) -> Result<(), ProveError> {
-        let (found, lengths): (_, Vec<usize>) = match self {
-            Self::Borrowed { tables, .. } => (tables.len(), tables.iter().map(|table| table.len()).collect()),
-            Self::InPlace(tables) => (tables.len(), tables.iter().map(|table| table.len()).collect()),
-        };
-        if found != polynomial.tables() {
-            return Err(ProveError::Tables { found, expected: polynomial.tables() });
-        }
-        let expected = polynomial.len();
-        if let Some((table, &found)) = lengths.iter().enumerate().find(|(_, len)| **len != expected) {
-            return Err(ProveError::Values { table, found, expected });
-        }
-        if let Self::Borrowed { workspace, .. } = self
-            && workspace.len() < workspace_of(polynomial)
-        {
-            return Err(ProveError::Workspace { found: workspace.len(), expected: workspace_of(polynomial) });
-        }
-        Ok(())
+        check_tables(polynomial.tables(), self.tables, polynomial.len())?;
+        let (found, expected) = (self.workspace.len(), workspace_of(polynomial));
+        if found < expected { Err(ProveError::Workspace { found, expected }) } else { Ok(()) }
     }
 }
 
-/// Elements of the workspace for borrowed tables.
+/// Checks the numbers of tables and of the values of each.
+fn check_tables<F>(expected: usize, tables: &[&[F]], values: usize) -> Result<(), ProveError> {
+    if tables.len() != expected {
+        return Err(ProveError::Tables { found: tables.len(), expected });
+    }
+    match tables.iter().enumerate().find(|(_, table)| table.len() != values) {
+        Some((table, found)) => Err(ProveError::Values { table, found: found.len(), expected: values }),
+        None => Ok(()),
+    }
+}
+
+/// Elements of a workspace.
 fn workspace_of<F: Field>(polynomial: &VirtualPolynomial<F>) -> usize {
     polynomial.tables() * (polynomial.len() / 2)
 }
@@ -224,7 +215,7 @@ impl<F: Field> SumCheck<F> {
     pub fn polynomial(&self) -> &VirtualPolynomial<F> {
         &self.polynomial
     }
-    /// Elements that [`Tables::Borrowed`] needs as a workspace: half of those of the tables.
+    /// Elements that [`Tables`] need as a workspace: half of those of the tables.
     pub fn workspace(&self) -> usize {
         workspace_of(&self.polynomial)
     }
@@ -239,7 +230,7 @@ impl<F: Field> SumCheck<F> {
     /// Proves the sum, and returns it. A known `claim` saves a part of the first round; a wrong one is an error.
     ///
     /// For one product of d tables under weights this takes d (d - 1) 2^n multiplications, d 2^n without reduction, and
-    /// d 2^n for binding. Borrowed tables are read twice.
+    /// d 2^n for binding. The tables are read twice.
     pub fn prove(
         &self,
         tables: Tables<'_, F>,
@@ -300,12 +291,6 @@ fn prove_on<F: Field, T: ProverTranscript<F>>(
     announce: impl FnOnce(&mut T, F),
 ) -> Result<(F, Evaluations<F>), ProveError> {
     tables.check(polynomial)?;
-    let mut engine = match tables {
-        Tables::Borrowed { tables, workspace } => {
-            LanesEngine::borrowed(isa, polynomial, order, point, tables, workspace)
-        }
-        Tables::InPlace(tables) => LanesEngine::in_place(isa, polynomial, order, point, tables),
-    };
+    let mut engine = Engine::new(isa, polynomial, order, point, tables);
     prover::prove(polynomial, point, order, claim, &mut engine, transcript, announce)
-        .map_err(|prover::WrongClaim| ProveError::Claim { rounds: polynomial.variables() })
 }

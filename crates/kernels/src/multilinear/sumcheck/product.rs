@@ -13,7 +13,7 @@ use super::fraction::quotients;
 use super::prover::Claim;
 use super::{
     Order, ProveError, ProverTranscript, ShapeError, Tables, Term, Transcript, VerifierTranscript, VerifyError,
-    VirtualPolynomial, announce, prove_on, verifier, workspace_of,
+    VirtualPolynomial, announce, check_tables, prove_on, verifier, workspace_of,
 };
 use crate::multilinear::mle::product_table_on;
 
@@ -142,9 +142,9 @@ impl<F: Field> ProductCheck<F> {
         transcript: &mut impl ProverTranscript<F>,
     ) -> Result<(F, ProductEvaluations<F>), ProveError> {
         let n = 1 << self.variables;
-        check(self.numerators, numerators, n)?;
-        check(self.denominators, denominators, n)?;
-        check(1, &[witness.product], n)?;
+        check_tables(self.numerators, numerators, n)?;
+        check_tables(self.denominators, denominators, n)?;
+        check_tables(1, &[witness.product], n)?;
         if workspace.len() < self.workspace() {
             return Err(ProveError::Workspace { found: workspace.len(), expected: self.workspace() });
         }
@@ -158,7 +158,7 @@ impl<F: Field> ProductCheck<F> {
             tables.push(witness.fraction);
             tables.extend(numerators.iter().chain(denominators));
         }
-        let tables = Tables::Borrowed { tables: &tables, workspace };
+        let tables = Tables { tables: &tables, workspace };
         let claim = Claim::Vanishing;
         let (_, end) = prove_on(isa, &polynomial, Some(&w), self.order, tables, claim, transcript, |_, _| {})?;
         Ok((product, self.evaluations(end)))
@@ -184,16 +184,6 @@ impl<F: Field> ProductCheck<F> {
         let mut rest: Vec<F> = values.collect();
         let denominators = if self.has_fraction() { rest.split_off(self.numerators) } else { Vec::new() };
         ProductEvaluations { point: end.point, product, left, right, fraction, numerators: rest, denominators }
-    }
-}
-
-fn check<F>(expected: usize, tables: &[&[F]], values: usize) -> Result<(), ProveError> {
-    if tables.len() != expected {
-        return Err(ProveError::Tables { found: tables.len(), expected });
-    }
-    match tables.iter().enumerate().find(|(_, table)| table.len() != values) {
-        Some((table, found)) => Err(ProveError::Values { table, found: found.len(), expected: values }),
-        None => Ok(()),
     }
 }
 
@@ -240,8 +230,8 @@ impl<'a, F: Field> ProductWitness<'a, F> {
         buffer: &'a mut [F],
     ) -> Result<Self, ProveError> {
         let n = 1 << check_of.variables;
-        check(check_of.numerators, numerators, n)?;
-        check(check_of.denominators, denominators, n)?;
+        check_tables(check_of.numerators, numerators, n)?;
+        check_tables(check_of.denominators, denominators, n)?;
         if buffer.len() != check_of.witness_len() {
             return Err(ProveError::Witness { found: buffer.len(), expected: check_of.witness_len() });
         }

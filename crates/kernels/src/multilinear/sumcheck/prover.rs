@@ -1,10 +1,11 @@
-//! The rounds from the prover's side, over any engine that holds the tables.
+//! The rounds from the prover's side, over the engine that holds the tables.
 
-use super::Order;
+use super::engine::Engine;
 use super::polynomial::VirtualPolynomial;
 use super::round::{Interpolation, Other, Weight, evaluate};
 use super::transcript::ProverTranscript;
 use super::verifier::Evaluations;
+use super::{Order, ProveError};
 use evergrove_primitives::field::Field;
 
 /// Where a round's polynomial is sampled.
@@ -14,17 +15,6 @@ pub(super) enum Sample {
     At(u64),
     /// The coefficient of X^d, where d is the degree of the virtual polynomial.
     Infinity,
-}
-
-/// The tables of a virtual polynomial, with some variables bound.
-pub(super) trait Engine<F> {
-    /// Binds the last round's variable to its challenge, unless this is the first round, then samples this round's polynomial
-    /// t(X) = sum over the other free variables x of weight(x) f(X, x).
-    ///
-    /// The weight is eq at the point's coordinates of the variables in x, or 1.
-    fn round(&mut self, challenge: Option<F>, samples: &[Sample]) -> Vec<F>;
-    /// Binds the last variable, if there is one: the value of every table.
-    fn finish(&mut self, challenge: Option<F>) -> Vec<F>;
 }
 
 /// The prover's advance knowledge of the sum.
@@ -38,10 +28,6 @@ pub(super) enum Claim<F> {
     Vanishing,
 }
 
-/// The failure of the rounds: the claim is not the sum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WrongClaim;
-
 /// Runs the rounds and sends the final evaluations. Returns the claim too.
 ///
 /// `announce` gets the claim before the first message is sent.
@@ -50,10 +36,10 @@ pub(super) fn prove<F: Field, T: ProverTranscript<F>>(
     point: Option<&[F]>,
     order: Order,
     claim: Claim<F>,
-    engine: &mut impl Engine<F>,
+    engine: &mut Engine<'_, F>,
     transcript: &mut T,
     announce: impl FnOnce(&mut T, F),
-) -> Result<(F, Evaluations<F>), WrongClaim> {
+) -> Result<(F, Evaluations<F>), ProveError> {
     let (variables, degree) = (polynomial.variables(), polynomial.degree());
     let weight = |variable: usize| point.map_or(Weight::Uniform, |point| Weight::Eq(point[variable]));
     let interpolation = Interpolation::new(degree);
@@ -88,7 +74,7 @@ pub(super) fn prove<F: Field, T: ProverTranscript<F>>(
     announced(transcript, claim);
     transcript.send(&values);
     if value != claim {
-        return Err(WrongClaim);
+        return Err(ProveError::Claim { rounds: variables });
     }
     Ok((first, Evaluations { point: challenges, values }))
 }

@@ -3,7 +3,7 @@
 use super::Order;
 use super::polynomial::VirtualPolynomial;
 use super::prover::Sample;
-use super::weights::eq_table;
+use crate::multilinear::mle::eq_table_vec;
 use evergrove_primitives::field::Field;
 
 /// Pair i of a table.
@@ -39,7 +39,7 @@ pub(super) fn sample<F: Field>(
     samples: &[Sample],
 ) -> Vec<F> {
     let pairs = tables.first().map_or(1 << point.map_or(0, <[F]>::len), |table| table.len() / 2);
-    let weights = point.map(eq_table);
+    let weights = point.map(|w| eq_table_vec(w).expect("a few coordinates"));
     let mut sums = vec![F::ZERO; samples.len()];
     for i in 0..pairs {
         let weight = weights.as_ref().map_or(F::ONE, |weights| weights[i]);

@@ -5,19 +5,8 @@
 //! table of 2^n weights is ever built, read or bound.
 
 use evergrove_primitives::field::Field;
-/// eq(w, x) for every x of the cube, at index x_0 + 2 x_1 + ...: 2^n - 1 multiplications.
-pub(super) fn eq_table<F: Field>(w: &[F]) -> Vec<F> {
-    let mut table = Vec::with_capacity(1 << w.len());
-    table.push(F::ONE);
-    for &w in w {
-        for i in 0..table.len() {
-            let (below, above) = (table[i], table[i] * w);
-            table[i] = below - above;
-            table.push(above);
-        }
-    }
-    table
-}
+
+use crate::multilinear::mle::eq_table_vec;
 
 /// eq(w, x) at one point.
 ///
@@ -39,6 +28,7 @@ impl<F: Field> SplitWeights<F> {
     /// eq(w, x) for every x, with 2^k inner values.
     pub(super) fn new(w: &[F], k: usize) -> Self {
         let (low, high) = w.split_at(k);
-        Self { inner: eq_table(low), outer: eq_table(high) }
+        let table = |w| eq_table_vec(w).expect("a table half as long as the prover's");
+        Self { inner: table(low), outer: table(high) }
     }
 }

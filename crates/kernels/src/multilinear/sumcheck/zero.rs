@@ -30,7 +30,7 @@ impl<F: Field> ZeroCheck<F> {
     pub fn polynomial(&self) -> &VirtualPolynomial<F> {
         &self.polynomial
     }
-    /// Elements that [`Tables::Borrowed`] needs as a workspace: half of those of the tables.
+    /// Elements that [`Tables`] need as a workspace: half of those of the tables.
     pub fn workspace(&self) -> usize {
         workspace_of(&self.polynomial)
     }

@@ -29,7 +29,7 @@ fn rounds_of_the_textbook_are_ours_times_the_weights() {
         let mut workspace = check_workspace(&check);
         let (mut ours, mut theirs) = (Recorder::default(), Recorder::default());
         let slices = slices(&tables);
-        let borrowed = Tables::Borrowed { tables: &slices, workspace: &mut workspace };
+        let borrowed = Tables { tables: &slices, workspace: &mut workspace };
         let (sum, end) = check.prove(borrowed, None, &mut ours).unwrap();
         let shared: Vec<_> = tables.iter().cloned().map(Arc::new).collect();
         let outcome = textbook::weighted_sum_check(&polynomial, &shared, &w, &mut theirs);
