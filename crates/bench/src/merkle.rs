@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
-use evergrove_kernels::merkle::{Arity, On, Polygon, Poseidon, Shape, Stream, TreeHash, build};
+use evergrove_kernels::merkle::{Arity, On, Polygon, Poseidon, Shape, Stream, TreeHash, Workspace, build, update};
 use evergrove_primitives::lanes::{Isa, available};
 use evergrove_primitives::{Digest, Goldilocks};
 use plonky2::field::goldilocks_field::GoldilocksField;
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// The root alone, of rows that are never all there; ours alone, beside a published figure.
     #[arg(long)]
     stream: bool,
+    /// Change this many rows of a finished tree, in even distances, beside a new tree; ours alone.
+    #[arg(long, conflicts_with = "stream", value_parser = clap::value_parser!(u32).range(1..))]
+    update: Option<u32>,
     /// Our instruction set: portable, avx2, avx512 or avx512ifma. The best by default.
     #[arg(long, value_parser = parse_isa)]
     isa: Option<Isa>,
@@ -146,6 +149,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let rows: Vec<Goldilocks> = (0..elements).map(|_| Goldilocks::new(rng.gen_range(0..Goldilocks::ORDER))).collect();
 
     let nodes = Mutex::new(vec![Digest::ZERO; shape.nodes()]);
+    if let Some(changed) = args.update {
+        return updated(args, best, name, &shape, &rows, changed as usize);
+    }
     let mut runs = vec![(name, ours(best, &shape, &rows, &nodes))];
     // The two conventions agree on rows of one block.
     if !args.no_peers && (args.convention == Convention::Plonky2 || shape.width() <= 8) {
@@ -171,6 +177,54 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for (k, ((name, _), seconds)) in runs.into_iter().zip(&medians).enumerate() {
         let ratio = (k > 0).then(|| seconds / medians[0]);
         print(args, name, log_size, shape.width(), args.threads, *seconds, ratio)?;
+    }
+    Ok(())
+}
+
+/// A tree some of whose rows change, beside the tree of the new rows.
+fn updated(
+    args: &Args,
+    hash: On<Convention>,
+    name: String,
+    shape: &Shape,
+    rows: &[Goldilocks],
+    changed: usize,
+) -> anyhow::Result<()> {
+    let width = shape.width();
+    if changed > shape.rows() {
+        bail!("{changed} changed rows: there are {}", shape.rows());
+    }
+    let indices: Vec<usize> = (0..changed).map(|i| i * shape.rows() / changed).collect();
+    let (mut rows, mut work) = (rows.to_vec(), Workspace::default());
+    let (mut nodes, mut built) = (vec![Digest::ZERO; shape.nodes()], vec![Digest::ZERO; shape.nodes()]);
+    build(hash, shape, &rows, &mut nodes)?;
+    // Each turn changes the rows again. Both ways must end in the same root.
+    let medians = medians(2, RUNS, |k| {
+        if k == 0 {
+            indices.iter().for_each(|index| rows[index * width] += Goldilocks::ONE);
+            let new: Vec<_> = indices.iter().flat_map(|index| &rows[index * width..][..width]).copied().collect();
+            let start = Instant::now();
+            update(hash, shape, &mut nodes, &indices, &new, &mut work)?;
+            Ok((start.elapsed().as_secs_f64(), nodes[shape.nodes() - 1]))
+        } else {
+            let start = Instant::now();
+            build(hash, shape, &rows, &mut built)?;
+            Ok((start.elapsed().as_secs_f64(), built[shape.nodes() - 1]))
+        }
+    })?;
+    for (name, seconds, size) in [(format!("{name}-update"), medians[0], changed), (name, medians[1], shape.rows())] {
+        let row = Row {
+            kernel: "merkle-update",
+            r#impl: name,
+            size,
+            columns: Some(width),
+            threads: args.threads,
+            seconds,
+            ns_per_element: seconds * 1e9 / (size * width) as f64,
+            mperm_per_second: None,
+            ratio: (size == shape.rows()).then(|| seconds / medians[0]),
+        };
+        row.print(args.json, &format!("{size} of {} rows", shape.rows()))?;
     }
     Ok(())
 }

@@ -369,10 +369,7 @@ fn block_on<T>(call: impl Future<Output = T>) -> T {
 
 /// The store at a URL of a cloud. The store itself makes each call once; [`Objects`] repeats calls.
 #[cfg(feature = "cloud")]
-fn remote(
-    url: &Url,
-    variables: impl Iterator<Item = (String, String)>,
-) -> object_store::Result<Arc<dyn ObjectStore>> {
+fn remote(url: &Url, variables: impl Iterator<Item = (String, String)>) -> object_store::Result<Arc<dyn ObjectStore>> {
     use object_store::aws::AmazonS3Builder;
     use object_store::azure::MicrosoftAzureBuilder;
     use object_store::gcp::GoogleCloudStorageBuilder;
@@ -402,10 +399,7 @@ fn remote(
 
 /// Without the feature `cloud`, opening a remote store is an error.
 #[cfg(not(feature = "cloud"))]
-fn remote(
-    url: &Url,
-    variables: impl Iterator<Item = (String, String)>,
-) -> object_store::Result<Arc<dyn ObjectStore>> {
+fn remote(url: &Url, variables: impl Iterator<Item = (String, String)>) -> object_store::Result<Arc<dyn ObjectStore>> {
     object_store::parse_url_opts(url, variables).map(|(store, _)| Arc::from(store))
 }
 

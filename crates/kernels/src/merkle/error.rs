@@ -66,6 +66,14 @@ pub enum MerkleError {
         /// Rows of the matrix.
         rows: usize,
     },
+    /// The leaves of an update are not in ascending order, or one is repeated.
+    #[error("leaf {next} follows leaf {index}: name each leaf once, in ascending order")]
+    Order {
+        /// A leaf.
+        index: usize,
+        /// The one named after it.
+        next: usize,
+    },
     /// A stream was given a part of a row.
     #[error("{elements} elements were given to a stream of rows of {width}: give whole rows")]
     PartialRow {

@@ -9,6 +9,7 @@
 //! | [`build`] | every level up to the cap | all rows |
 //! | [`cap`] | the cap alone | all rows, one digest per block of rows |
 //! | [`Stream`] | the cap alone | one block of rows, a few digests per level |
+//! | [`update`] | the levels above some leaves that have changed | those rows |
 //! | [`path`] | an opening | all nodes |
 //!
 //! **Schedule.** Each task builds a subtree of at most [`BLOCK`] leaves, level by level while its digests are in the
@@ -24,6 +25,7 @@ mod error;
 pub mod reference;
 mod shape;
 mod stream;
+mod update;
 
 pub use evergrove_primitives::hash::tree::{Keccak, On, Polygon, Poseidon, TreeHash};
 
@@ -32,6 +34,7 @@ pub use build::{build, build_vec, cap, cap_vec, root};
 pub use error::MerkleError;
 pub use shape::{Arity, BLOCK, Shape};
 pub use stream::Stream;
+pub use update::{Workspace, update};
 
 /// The siblings on the way from a leaf to the cap, starting with those of the leaf, from left to right: arity - 1 for
 /// each level. In a binary tree this is Plonky2's `MerkleTree::prove`.

@@ -155,12 +155,16 @@ impl Shape {
     }
 
     pub(super) fn check_elements<E>(&self, elements: &[E]) -> Result<(), MerkleError> {
-        let (found, expected, rows, width) = (elements.len(), self.rows * self.width, self.rows, self.width);
-        if found != expected {
-            return Err(MerkleError::Elements { found, expected, rows, width });
-        }
-        Ok(())
+        check_rows(elements, self.rows, self.width)
     }
+}
+
+pub(super) fn check_rows<E>(elements: &[E], rows: usize, width: usize) -> Result<(), MerkleError> {
+    let (found, expected) = (elements.len(), rows.saturating_mul(width));
+    if found != expected {
+        return Err(MerkleError::Elements { found, expected, rows, width });
+    }
+    Ok(())
 }
 
 pub(super) fn check_digests<D>(buffer: &'static str, digests: &[D], expected: usize) -> Result<(), MerkleError> {

@@ -1,7 +1,10 @@
-//! Exact counts for a traversal: nodes computed, words through memory, local storage.
+//! Exact counts for a traversal: nodes computed, words through memory, local storage, arithmetic.
 //!
-//! Counts come from the steps of the plan themselves, not from formulas; a test compares the two. Figures show them as
-//! the cost of a schedule. A word is one node: 32 bytes for a field element of 255 bits or a digest.
+//! Counts come from the steps of the plan themselves, not from formulas; a test compares the two. Hardware models use
+//! them as their workload, reports as the cost of a schedule. A word is one node: 32 bytes for a field element of 255
+//! bits or a digest.
+
+use core::ops::{Add, AddAssign, Mul};
 
 use super::schedule::{Plan, Step, Tree};
 
@@ -77,5 +80,62 @@ impl Traffic {
     /// Words through memory, both ways.
     pub fn words(&self) -> u64 {
         self.loads + self.spills + self.results
+    }
+
+    /// The arithmetic of all nodes, for an operation that takes `node(level)` for a node of that level.
+    pub fn arithmetic(&self, node: impl Fn(u32) -> Arithmetic) -> Arithmetic {
+        let mut sum = Arithmetic::default();
+        for (level, count) in (1..).zip(&self.nodes) {
+            sum += node(level) * *count;
+        }
+        sum
+    }
+}
+
+/// Operations on the elements of nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// Multiplications of field elements.
+    pub multiplications: u64,
+    /// Additions and subtractions of field elements.
+    pub additions: u64,
+    /// Two-to-one hashes.
+    pub hashes: u64,
+}
+
+impl Arithmetic {
+    /// This many multiplications, additions and subtractions.
+    pub const fn field(multiplications: u64, additions: u64) -> Self {
+        Self { multiplications, additions, hashes: 0 }
+    }
+    /// One hash.
+    pub const HASH: Self = Self { multiplications: 0, additions: 0, hashes: 1 };
+}
+
+impl Add for Arithmetic {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Self {
+            multiplications: self.multiplications + o.multiplications,
+            additions: self.additions + o.additions,
+            hashes: self.hashes + o.hashes,
+        }
+    }
+}
+
+impl AddAssign for Arithmetic {
+    fn add_assign(&mut self, o: Self) {
+        *self = *self + o;
+    }
+}
+
+impl Mul<u64> for Arithmetic {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self {
+            multiplications: self.multiplications * times,
+            additions: self.additions * times,
+            hashes: self.hashes * times,
+        }
     }
 }

@@ -6,6 +6,7 @@ mod fields;
 mod forced;
 mod merkle;
 mod merkle_stream;
+mod merkle_update;
 mod mle;
 mod mutation;
 mod ntt;

@@ -7,9 +7,9 @@ use evergrove_primitives::Goldilocks;
 use evergrove_primitives::hash::keccak::Function;
 use proptest::prelude::*;
 
-const ARITIES: [Arity; 3] = [Arity::Two, Arity::Four, Arity::Eight];
+pub(super) const ARITIES: [Arity; 3] = [Arity::Two, Arity::Four, Arity::Eight];
 
-fn matrix(rows: usize, width: usize) -> Vec<Goldilocks> {
+pub(super) fn matrix(rows: usize, width: usize) -> Vec<Goldilocks> {
     (0..rows * width)
         .map(|i| Goldilocks::reduce((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)))
         .collect()

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use evergrove_kernels::tree::count::Traffic;
+use evergrove_kernels::tree::count::{Arithmetic, Traffic};
 use evergrove_kernels::tree::schedule::{
     Band, MAX_HEIGHT, Plan, Run, Schedule, ScheduleError, Step, Tree, level_above_leaves,
 };
@@ -137,9 +137,14 @@ fn every_traversal_is_sound_and_complete() {
                     assert_eq!(counts.results as usize, results.len(), "{tree:?} {schedule:?} {height}");
                 }
                 assert_eq!(counts.nodes, (1..=height).map(|k| 1 << (height - k)).collect::<Vec<u64>>());
+                assert_eq!(plan.steps().count(), plan.bands().iter().map(steps_of).sum::<usize>());
             }
         }
     }
+}
+
+fn steps_of(band: &Band) -> usize {
+    (0..band.tasks()).map(|task| band.steps(task).count()).sum()
 }
 
 #[test]
@@ -213,9 +218,15 @@ fn the_machine_of_the_paper() {
         }
     }
     expected.push(Step::Spill(run(5, 0, 1)));
-    let [band] = plan.bands() else { panic!("one band") };
-    assert_eq!(band.tasks(), 1);
-    assert_eq!(band.steps(0).collect::<Vec<_>>(), expected);
+    assert_eq!(plan.steps().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn arithmetic_is_summed_over_levels() {
+    let plan = Plan::new(Tree::Expand, 6, Schedule::DepthFirst { subtree: 3 }).unwrap();
+    let by_level = |level| Arithmetic::field(u64::from(level != 6), u64::from(level)) + Arithmetic::HASH;
+    let sum = Traffic::of(&plan).arithmetic(by_level);
+    assert_eq!(sum, Arithmetic { multiplications: 62, additions: 32 + 2 * 16 + 3 * 8 + 4 * 4 + 5 * 2 + 6, hashes: 63 });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ark_bls12_381::Fr;
 use evergrove_kernels::merkle::{self, Poseidon, Shape, TreeHash};
 use evergrove_kernels::multilinear::mle::reference;
-use evergrove_kernels::tree::count::Traffic;
+use evergrove_kernels::tree::count::{Arithmetic, Traffic};
 use evergrove_kernels::tree::ops::{
     BuildMle, Combine, EvaluateMle, Expand, Merkle, NodeOp, Product, TreeError, expand, expand_on, reduce,
     reduce_levels, reduce_levels_on, reduce_on,
@@ -22,9 +22,9 @@ use super::fields::{Sample, elements};
 
 /// Schedules whose bands, blocks and tasks are cut in different ways.
 fn schedules() -> Vec<Schedule> {
-    let mut out = vec![Schedule::HYBRID];
-    out.extend([0, 1, 3, 5].map(|chunk| Schedule::BreadthFirst { chunk }));
-    out.extend([1, 2, 3, 5, 9, 64].map(|subtree| Schedule::DepthFirst { subtree }));
+    let mut out = vec![Schedule::BREADTH_FIRST, Schedule::DEPTH_FIRST, Schedule::HYBRID];
+    out.extend([0, 1, 3].map(|chunk| Schedule::BreadthFirst { chunk }));
+    out.extend([1, 2, 3, 5, 64].map(|subtree| Schedule::DepthFirst { subtree }));
     for (subtree, block) in [(1, 0), (1, 1), (2, 1), (3, 0), (4, 2), (5, 5), (7, 3), (64, 4), (64, 64)] {
         out.push(Schedule::Hybrid { subtree, block });
     }
@@ -54,14 +54,14 @@ fn check_reduction<O: Combine>(op: &O, leaves: &[O::Node]) {
         for plan in plans(Tree::Reduce, height) {
             let mut scratch = vec![leaves[0]; plan.scratch()];
             let found = reduce_on(isa, op, &plan, leaves, &mut scratch).unwrap();
-            assert_eq!(found, root, "{isa} {plan:?}");
+            assert_eq!(found, root, "{isa} {:?} {height}", plan.schedule());
         }
         for plan in plans(Tree::ReduceLevels, height) {
             let mut nodes = vec![leaves[0]; leaves.len() - 1];
             reduce_levels_on(isa, op, &plan, leaves, &mut nodes).unwrap();
             for (level, expected) in (1..).zip(&expected) {
                 let range = level_above_leaves(height, level);
-                assert_eq!(nodes[range], **expected, "{isa} level {level} of {plan:?}");
+                assert_eq!(nodes[range], **expected, "{isa} {:?} level {level} of {height}", plan.schedule());
             }
         }
     }
@@ -76,7 +76,7 @@ fn check_expansion<O: Expand>(op: &O, height: u32) {
         for plan in plans(Tree::Expand, height) {
             let mut leaves = vec![op.root(); 1 << height];
             expand_on(isa, op, &plan, &mut vec![op.root(); plan.scratch()], &mut leaves).unwrap();
-            assert_eq!(leaves, expected, "{isa} {plan:?}");
+            assert_eq!(leaves, expected, "{isa} {:?} {height}", plan.schedule());
         }
     }
 }
@@ -87,6 +87,7 @@ fn check_field<F: Sample>() {
         check_reduction(&EvaluateMle::new(&point), &values);
         check_reduction(&Product::new(), &values);
         check_expansion(&BuildMle::new(&point), height as u32);
+        check_expansion(&BuildMle::scaled(&point, F::from_u64(7)), height as u32);
     }
 }
 
@@ -147,8 +148,7 @@ fn threads_do_not_change_results() {
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let (breadth, depth) = (Schedule::BreadthFirst { chunk: 5 }, Schedule::DepthFirst { subtree: 9 });
-            [breadth, depth, Schedule::HYBRID].map(|schedule| {
+            [Schedule::BREADTH_FIRST, Schedule::DEPTH_FIRST, Schedule::HYBRID].map(|schedule| {
                 let plan = |tree| Plan::new(tree, 14, schedule).unwrap();
                 let mut scratch = vec![Fr::ZERO; plan(Tree::Reduce).scratch()];
                 let value = reduce(&EvaluateMle::new(&point), &plan(Tree::Reduce), &values, &mut scratch).unwrap();
@@ -200,6 +200,9 @@ impl<O: NodeOp> NodeOp for Counted<O> {
     fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut Self::Node; LANES]) {
         add(&self.stored);
         self.op.store(lanes, nodes, to)
+    }
+    fn arithmetic(&self, level: u32, height: u32) -> Arithmetic {
+        self.op.arithmetic(level, height)
     }
 }
 

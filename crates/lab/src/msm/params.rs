@@ -256,6 +256,15 @@ impl Params {
             .max(interval(self.scalar_bytes, self.scalar_link_gb_s as f64 * 1e9))
             .max(interval(self.point_bytes, self.hop_rate() as f64))
     }
+    /// `count` windows of nearly equal width, the narrower ones first, for a scalar of `scalar_bits` bits and its
+    /// carry. The paper has six of 12 and fourteen of 13 bits.
+    ///
+    /// # Panics
+    /// If `count` is 0.
+    pub fn even_windows(scalar_bits: u32, count: u32) -> Vec<u32> {
+        let (width, wider) = ((scalar_bits + 1) / count, (scalar_bits + 1) % count);
+        (0..count).map(|i| width + u32::from(i >= count - wider)).collect()
+    }
     /// Number of passes over the points.
     pub fn passes(&self) -> u64 {
         self.schedule().len() as u64

@@ -64,12 +64,25 @@ pub struct Matrix<'a> {
     words: &'a [Goldilocks],
     columns: usize,
     convention: Convention,
+    /// If set, leaf i is the row whose number is i with its bits reversed. The value is the number of bits.
+    reversed: Option<u32>,
 }
 
 impl<'a> Matrix<'a> {
     /// Rows of `columns` words; leaf i is row i.
     pub fn new(words: &'a [Goldilocks], columns: usize, convention: Convention) -> Self {
-        Self { words, columns, convention }
+        Self { words, columns, convention, reversed: None }
+    }
+    /// Makes leaf i the row whose number is i with its bits reversed.
+    pub fn bit_reversed(self) -> Self {
+        let rows = self.words.len() / self.columns;
+        Self { reversed: Some(rows.ilog2()), ..self }
+    }
+    fn row(&self, leaf: u64) -> usize {
+        match self.reversed {
+            None | Some(0) => leaf as usize,
+            Some(bits) => (leaf.reverse_bits() >> (64 - bits)) as usize,
+        }
     }
 }
 
@@ -81,7 +94,7 @@ impl Rows for Matrix<'_> {
     type Digest = Digest;
     fn absorb(&mut self, leaf: u64, pass: u64, state: Option<Self::State>) -> Self::State {
         let rate = RATE as usize;
-        let start = leaf as usize * self.columns;
+        let start = self.row(leaf) * self.columns;
         let group = &self.words[start..start + self.columns].chunks(rate).nth(pass as usize).unwrap_or_default();
         let mut next = [Goldilocks::ZERO; WIDTH];
         match (self.convention, state) {

@@ -236,17 +236,11 @@ fn more_of_something_is_not_slower_for_10000_designs() {
     check_monotone(10_000, 10);
 }
 
-/// `count` windows of nearly equal width for scalars of 253 bits and their carry, the narrower ones first.
-fn even_windows(count: u32) -> Vec<u32> {
-    let (width, wider) = (254 / count, 254 % count);
-    (0..count).map(|i| width + u32::from(i >= count - wider)).collect()
-}
-
 #[test]
 fn a_mixed_adder_pays_for_its_second_pass() {
     let base = Params {
         log_points: 12,
-        windows: even_windows(26),
+        windows: Params::even_windows(253, 26),
         parallel_windows: 13,
         aggregation: Aggregation::Overlapped,
         ..Params::default()
@@ -303,7 +297,7 @@ fn few_bits_in_the_top_window_are_slow_and_remedies_help() {
         let cycles = run(&base).classification;
         assert!(cycles > 2 << 12, "{width}: {cycles}");
         let remedies = [
-            Params { windows: even_windows(base.parallel_windows), ..base.clone() },
+            Params { windows: Params::even_windows(253, base.parallel_windows), ..base.clone() },
             Params { split_top: true, ..base.clone() },
             Params { merge_queue: true, ..base.clone() },
         ];
@@ -312,6 +306,8 @@ fn few_bits_in_the_top_window_are_slow_and_remedies_help() {
             assert!(found < cycles, "{width}: {found} against {cycles} with {remedy:?}");
         }
     }
+    let paper: Vec<u32> = [vec![12; 6], vec![13; 14]].concat();
+    assert_eq!(Params::even_windows(253, 20), paper);
 }
 
 #[test]

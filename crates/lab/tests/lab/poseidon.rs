@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use evergrove_kernels::merkle::{Arity, Polygon, Poseidon, Shape, cap_vec};
+use evergrove_kernels::merkle::{Arity, Polygon, Poseidon, Shape, build_vec, cap_vec};
 use evergrove_kernels::oracle::{Domain, Keep, Workspace};
 use evergrove_lab::LabError;
 use evergrove_lab::engine::{MemoryKind, Stall};
 use evergrove_lab::poseidon::{self, Convention, Latency, Matrix, Outputs, Params, Pipelines, formula, transform};
-use evergrove_primitives::Goldilocks;
 use evergrove_primitives::lanes::Isa;
+use evergrove_primitives::{Digest, Goldilocks};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -41,6 +41,17 @@ fn caps_are_those_of_the_kernels() {
         assert_eq!(
             run(Matrix::new(&words, columns, Convention::Polygon)),
             cap_vec(Polygon, &padded, &words).expect("a tree")
+        );
+        let reversed: Vec<Goldilocks> = (0..rows)
+            .flat_map(|i| {
+                let row = i.reverse_bits() >> (usize::BITS - log_rows);
+                words[row * columns..(row + 1) * columns].to_vec()
+            })
+            .collect();
+        let nodes: Vec<Digest> = build_vec(Poseidon, &shape, &reversed).expect("a tree");
+        assert_eq!(
+            run(Matrix::new(&words, columns, Convention::Plonky2).bit_reversed()),
+            nodes[shape.level(shape.levels() - 1)]
         );
     }
 }
@@ -128,11 +139,7 @@ fn an_engine_behind_a_transform_commits_as_the_kernels_do() {
             by_columns: true,
             ..Params::default()
         };
-        // The kernels' leaves are in bit-reversed order.
-        let row = |i: usize| &matrix[(i.reverse_bits() >> (usize::BITS - params.log_rows)) * columns as usize..];
-        let leaves: Vec<Goldilocks> =
-            (0..1 << params.log_rows).flat_map(|i| row(i)[..columns as usize].iter().copied()).collect();
-        let mut rows = Matrix::new(&leaves, columns as usize, Convention::Plonky2);
+        let mut rows = Matrix::new(&matrix, columns as usize, Convention::Plonky2).bit_reversed();
         let outcome = poseidon::run_on(&params, &mut rows).expect("a valid engine");
         let domain = Arc::new(Domain::on(Isa::detect(), log_size, log_blowup).expect("a domain"));
         let workspace = Workspace::new(domain, columns as usize, 0, Keep::Coefficients).expect("a workspace");

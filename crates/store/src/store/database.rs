@@ -140,7 +140,10 @@ impl<T> Guarded<T> {
     }
 
     /// Holds the value that a call returns.
-    fn hold<'a, U, E: Into<redb::Error>>(&'a self, call: impl FnOnce(&'a T) -> Result<U, E>) -> Result<Guarded<U>, Fault> {
+    fn hold<'a, U, E: Into<redb::Error>>(
+        &'a self,
+        call: impl FnOnce(&'a T) -> Result<U, E>,
+    ) -> Result<Guarded<U>, Fault> {
         let made = self.place.guarded(|| self.value.as_ref().map(call).transpose())?;
         Ok(Guarded { place: self.place.clone(), value: made })
     }

@@ -6,6 +6,7 @@ use evergrove_primitives::lanes::{LANES, Lanes};
 
 use super::{Combine, NodeOp};
 use crate::merkle::TreeHash;
+use crate::tree::count::Arithmetic;
 
 /// A node is the hash of its two children: 2^h - 1 hashes over 2^h digests.
 ///
@@ -30,6 +31,9 @@ impl<H: TreeHash> NodeOp for Merkle<H> {
         for (to, node) in to.into_iter().zip(nodes) {
             *to = node;
         }
+    }
+    fn arithmetic(&self, _: u32, _: u32) -> Arithmetic {
+        Arithmetic::HASH
     }
 }
 

@@ -9,6 +9,7 @@ use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Isa, LANES, Lanes};
 
 use super::{Combine, Expand, NodeOp};
+use crate::tree::count::Arithmetic;
 
 /// The coordinates of some levels, as multipliers.
 pub struct Coordinates<K> {
@@ -73,6 +74,9 @@ impl<F: Field> NodeOp for EvaluateMle<'_, F> {
     fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut F; LANES]) {
         F::on(lanes).scatter(nodes, to);
     }
+    fn arithmetic(&self, _: u32, _: u32) -> Arithmetic {
+        Arithmetic::field(1, 2)
+    }
     fn height(&self) -> Option<u32> {
         Some(self.point.len() as u32)
     }
@@ -95,19 +99,24 @@ impl<F: Field> Combine for EvaluateMle<'_, F> {
     }
 }
 
-/// The table of eq(x, r) for all x of the hypercube: the children of v on level k are v - v r and v r, for
+/// The table of eq(x, r) for all x of the hypercube, times a scale: the children of v on level k are v - v r and v r, for
 /// r = r_(k-1) (MTU paper, equation 4).
 ///
-/// 2^mu - 2 multiplications for 2^mu values.
+/// 2^mu - 2 multiplications for 2^mu values, one more with a scale.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildMle<'a, F> {
     point: &'a [F],
+    scale: Option<F>,
 }
 
 impl<'a, F> BuildMle<'a, F> {
     /// eq(x, `point`), for trees of the point's height.
     pub fn new(point: &'a [F]) -> Self {
-        Self { point }
+        Self { point, scale: None }
+    }
+    /// `scale` eq(x, `point`).
+    pub fn scaled(point: &'a [F], scale: F) -> Self {
+        Self { point, scale: Some(scale) }
     }
 }
 
@@ -132,6 +141,10 @@ impl<F: Field> NodeOp for BuildMle<'_, F> {
     fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut F; LANES]) {
         F::on(lanes).scatter(nodes, to);
     }
+    fn arithmetic(&self, level: u32, height: u32) -> Arithmetic {
+        // Under the root 1 the children are 1 - r and r.
+        Arithmetic::field(u64::from(level < height || self.scale.is_some()), 1)
+    }
     fn height(&self) -> Option<u32> {
         Some(self.point.len() as u32)
     }
@@ -139,7 +152,7 @@ impl<F: Field> NodeOp for BuildMle<'_, F> {
 
 impl<F: Field> Expand for BuildMle<'_, F> {
     fn root(&self) -> F {
-        F::ONE
+        self.scale.unwrap_or(F::ONE)
     }
     #[inline(always)]
     fn expand<L: Lanes>(
@@ -155,8 +168,7 @@ impl<F: Field> Expand for BuildMle<'_, F> {
     }
     fn children(&self, level: u32, node: &F) -> [F; 2] {
         let r = self.point[level as usize - 1];
-        // Under the root 1 the children are 1 - r and r.
-        let is_unit = level as usize == self.point.len();
+        let is_unit = self.scale.is_none() && level as usize == self.point.len();
         let right = if is_unit { r } else { *node * r };
         [*node - right, right]
     }

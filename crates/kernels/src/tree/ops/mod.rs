@@ -30,6 +30,8 @@ use core::ops::RangeInclusive;
 
 use evergrove_primitives::lanes::{Isa, LANES, Lanes};
 
+use super::count::Arithmetic;
+
 pub use engine::{expand, expand_on, reduce, reduce_levels, reduce_levels_on, reduce_on};
 pub use error::TreeError;
 pub use merkle::Merkle;
@@ -51,6 +53,8 @@ pub trait NodeOp: Sync {
     fn load<L: Lanes>(&self, lanes: L, nodes: [&Self::Node; LANES]) -> Self::Vector<L>;
     /// The nodes in memory form.
     fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut Self::Node; LANES]);
+    /// The arithmetic of a node of level `level` >= 1 in a tree of height `height`.
+    fn arithmetic(&self, level: u32, height: u32) -> Arithmetic;
     /// The instruction set of the operation: see [`Field::isa`](evergrove_primitives::field::Field::isa).
     fn isa(&self) -> Isa {
         Isa::detect()

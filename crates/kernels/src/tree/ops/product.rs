@@ -7,6 +7,7 @@ use evergrove_primitives::field::{Field, FieldLanes};
 use evergrove_primitives::lanes::{Isa, LANES, Lanes};
 
 use super::{Combine, NodeOp};
+use crate::tree::count::Arithmetic;
 
 /// A node is the product of its children: 2^mu - 1 multiplications for 2^mu leaves.
 ///
@@ -46,6 +47,9 @@ impl<F: Field> NodeOp for Product<F> {
     #[inline(always)]
     fn store<L: Lanes>(&self, lanes: L, nodes: Self::Vector<L>, to: [&mut F; LANES]) {
         F::on(lanes).scatter(nodes, to);
+    }
+    fn arithmetic(&self, _: u32, _: u32) -> Arithmetic {
+        Arithmetic::field(1, 0)
     }
 }
 

@@ -68,7 +68,11 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Hybrid for trees of any height: subtrees of 512 leaves in blocks of 128. At most 64 vectors of a block are kept at
+    /// Breadth first as the kernels run it: 32 parents a task, eight tasks in lockstep.
+    pub const BREADTH_FIRST: Self = Self::BreadthFirst { chunk: 5 };
+    /// Depth first as the kernels run it: subtrees of 512 leaves.
+    pub const DEPTH_FIRST: Self = Self::DepthFirst { subtree: 9 };
+    /// Hybrid as the kernels run it: subtrees of 512 leaves in blocks of 128. At most 64 vectors of a block are kept at
     /// a time, which is 20 KiB for elements of 255 bits: larger blocks do not fit the first-level cache, smaller ones
     /// cost more steps.
     pub const HYBRID: Self = Self::Hybrid { subtree: 9, block: 7 };
@@ -215,6 +219,7 @@ impl Band {
 pub struct Plan {
     tree: Tree,
     height: u32,
+    schedule: Schedule,
     bands: Vec<Band>,
 }
 
@@ -247,7 +252,7 @@ impl Plan {
         if tree == Tree::Expand {
             bands.reverse();
         }
-        Ok(Self { tree, height, bands })
+        Ok(Self { tree, height, schedule, bands })
     }
 
     /// The direction and the results.
@@ -261,6 +266,10 @@ impl Plan {
     /// Leaves.
     pub fn leaves(&self) -> usize {
         1 << self.height
+    }
+    /// The schedule that the plan was made for.
+    pub fn schedule(&self) -> Schedule {
+        self.schedule
     }
     /// The bands, the first to be computed first.
     pub fn bands(&self) -> &[Band] {
@@ -281,6 +290,10 @@ impl Plan {
             Tree::Reduce => self.bands[..between].iter().take(2).map(results).sum(),
             Tree::ReduceLevels => 0,
         }
+    }
+    /// All steps of all tasks, one task after the other.
+    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        self.bands.iter().flat_map(|band| (0..band.tasks()).flat_map(|task| band.steps(task)))
     }
 }
 
