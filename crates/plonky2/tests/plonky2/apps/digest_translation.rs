@@ -151,7 +151,7 @@ fn number(target: Target, x: u64) -> (Target, F) {
 }
 
 /// Provers of the root's merge who set wires. Its children are the merges at 0 and 8, each above a bucket and an empty one.
-fn attacks(backend: &TranslationBackend, (vector, data): &(Vector<MemoryStore>, BatchData)) {
+fn attacks(backend: &TranslationBackend, (_, vector, data): &World<'_>) {
     snapshot(backend);
     let circuit = &backend.circuits().merge;
     let targets: &NodeMerge = &circuit.targets;
