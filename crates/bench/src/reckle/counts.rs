@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_chapter_states_what_the_planners_count() {
-        let mut world = World::build(HEIGHT, 13, 12).unwrap();
+        let mut world = World::build(Profile::Paper, HEIGHT, 13, 12).unwrap();
         let rows: Vec<String> = (1..=6).map(|k| row(&mut world, 2 * k)).collect();
         let stated: Vec<&str> = CHAPTER.lines().filter(|l| l.starts_with("| 2^")).collect();
         assert_eq!(stated, rows, "docs/why-faster.md should have\n{}", rows.join("\n"));
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_chapters_formulas_hold() {
-        let mut world = World::build(HEIGHT, 13, 12).unwrap();
+        let mut world = World::build(Profile::Paper, HEIGHT, 13, 12).unwrap();
         for log in 2..=12_u32 {
             let members = world.members[..1 << log].to_vec();
             let size = members.len();
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_chapters_bound_is_attained() {
         // One member beside each node on the path of position 0, and more than m members in one corner.
-        let mut world = World::build(HEIGHT, 13, 12).unwrap();
+        let mut world = World::build(Profile::Paper, HEIGHT, 13, 12).unwrap();
         let corner = M.ilog2() as u8 + 1;
         let members: Vec<u64> = (0..=M as u64).chain((corner..HEIGHT).map(|l| 1 << l)).collect();
         let filled: Vec<_> = members.iter().map(|i| (*i, Some(random_value(&mut world.rng)))).collect();

@@ -21,7 +21,7 @@ pub(crate) fn run(
     batch_log: u8,
 ) -> anyhow::Result<()> {
     // Only twice as many slots as the batch has members are filled, so that the tree takes little memory.
-    let mut world = World::build(log_size, batch_log + 1, batch_log)?;
+    let mut world = World::build(profile, log_size, batch_log + 1, batch_log)?;
     match name {
         SchemeName::Evergrove => {
             let mut ours = super::ours(None, profile, &world, 0)?;

@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(name) = args.footprint {
         return footprint::run(name, profile, args.block_height, args.log_size, args.batch_log);
     }
-    let mut world = World::build(args.log_size, args.fill_log, args.batch_log)?;
+    let mut world = World::build(profile, args.log_size, args.fill_log, args.batch_log)?;
     let at_once = args.at_once.unwrap_or(if compares { 1 } else { threads });
     let engine = LocalEngine::new(at_once).with_cores(Arc::new(Cores::new(threads)?));
     let shown = |row: &Row| {

@@ -290,7 +290,7 @@ mod tests {
     const FREE: Facts = Facts { setup_s: 0.0, proving_key_bytes: 0, verification_key_bytes: 0, proof_bytes: 0 };
 
     fn check(backend: NativeBackend, largest: usize) {
-        let world = World::build(12, 8, 6).unwrap();
+        let world = World::build(Profile::Paper, 12, 8, 6).unwrap();
         let mut scheme = Recursive::new("test", backend.clone(), &world, FREE, largest, 2);
         let whole = Batch::build_as(&world.vector, &world.members, backend.spec().structure()).unwrap();
         let aggregate = scheme.aggregate(&world.members).unwrap();
@@ -314,23 +314,23 @@ mod tests {
 
     #[test]
     fn our_batch_is_proven_and_refreshed() {
-        let world = World::build(12, 8, 6).unwrap();
+        let world = World::build(Profile::Paper, 12, 8, 6).unwrap();
         check(NativeBackend::new(Profile::Paper, world.class).with_capacity(5), usize::MAX);
     }
 
     #[test]
     fn a_batch_that_is_too_large_is_counted_by_the_planner() {
-        let world = World::build(12, 8, 6).unwrap();
+        let world = World::build(Profile::Paper, 12, 8, 6).unwrap();
         check(NativeBackend::of_paper(Profile::Paper, world.class, 5), 4);
     }
 
     #[test]
     fn without_a_proof_there_is_nothing_to_measure() {
-        let world = World::build(4, 3, 1).unwrap();
+        let world = World::build(Profile::Paper, 4, 3, 1).unwrap();
         let backend = NativeBackend::new(Profile::Paper, world.class);
         let mut scheme = Recursive::new("test", backend, &world, FREE, 2, 1);
         assert!(scheme.update().is_err() && scheme.verify().is_err() && scheme.facts().is_err());
         assert!(scheme.rate(NodeKind::Bucket, 4).is_err());
-        assert!(World::build(4, 5, 1).is_err() && World::build(41, 5, 1).is_err());
+        assert!(World::build(Profile::Paper, 4, 5, 1).is_err() && World::build(Profile::Paper, 41, 5, 1).is_err());
     }
 }

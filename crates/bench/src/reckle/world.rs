@@ -6,8 +6,8 @@ use anyhow::{Context, ensure};
 use evergrove_commit::vc;
 use evergrove_commit::{MemoryStore, NativeBackend, Store, Vector};
 use evergrove_primitives::Goldilocks;
-use evergrove_verifier::HeightClass;
 use evergrove_verifier::tree::Value;
+use evergrove_verifier::{HeightClass, Profile};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
@@ -33,7 +33,7 @@ pub(crate) struct World {
 
 impl World {
     /// A vector of 2^`log_size` slots. 2^`fill_log` of them are filled, and 2^`batch_log` of these are members.
-    pub(crate) fn build(log_size: u8, fill_log: u8, batch_log: u8) -> anyhow::Result<Self> {
+    pub(crate) fn build(profile: Profile, log_size: u8, fill_log: u8, batch_log: u8) -> anyhow::Result<Self> {
         ensure!(batch_log <= fill_log && fill_log <= log_size, "batch, filled slots, size must ascend");
         let class = HeightClass::of(log_size).context("--log-size is from 1 to 40")?;
         let mut rng = ChaCha8Rng::seed_from_u64(27);
