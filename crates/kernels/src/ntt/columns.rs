@@ -68,7 +68,7 @@ pub fn gather_on<C: AsRef<[Goldilocks]> + Sync>(
 /// Groups to columns: the inverse of [`gather`]. The columns that fill up the last group are dropped.
 ///
 /// # Panics
-/// If this CPU lacks it.
+/// If this CPU lacks the instruction set.
 pub fn scatter_on<C: AsMut<[Goldilocks]>>(
     isa: Isa,
     rows: &[Row],

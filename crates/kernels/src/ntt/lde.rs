@@ -23,7 +23,7 @@ impl Lde {
     /// many as the values of one column.
     ///
     /// # Panics
-    /// When used on a CPU that lacks it.
+    /// When used on a CPU that lacks the instruction set.
     pub fn on(isa: Isa, log_size: u32, rate_bits: u32, shift: Goldilocks) -> Result<Self, NttError> {
         let log = log_size.saturating_add(rate_bits);
         let root = Goldilocks::root_of_unity(log).ok_or(NttError::LogSize { log_size: log })?;

@@ -26,7 +26,7 @@ impl Forward {
     /// The transform of length 2^`log_size` on the coset `shift` H. Its tables take 2^`log_size` words.
     ///
     /// # Panics
-    /// When used on a CPU that lacks it.
+    /// When used on a CPU that lacks the instruction set.
     pub fn on(isa: Isa, log_size: u32, shift: Goldilocks) -> Result<Self, NttError> {
         Ok(Self { isa, twiddles: Twiddles::new(isa, log_size, shift, Direction::Forward)? })
     }
@@ -80,7 +80,7 @@ impl Inverse {
     /// The inverse of [`Forward::on`] with the same arguments.
     ///
     /// # Panics
-    /// When used on a CPU that lacks it.
+    /// When used on a CPU that lacks the instruction set.
     pub fn on(isa: Isa, log_size: u32, shift: Goldilocks) -> Result<Self, NttError> {
         Ok(Self { isa, twiddles: Twiddles::new(isa, log_size, shift, Direction::Inverse)? })
     }

@@ -29,7 +29,7 @@ impl Domain {
     /// The extension of 2^`log_size` values by 2^`rate_bits`, to the coset of [`Goldilocks::GENERATOR`].
     ///
     /// # Panics
-    /// When used on a CPU that lacks it.
+    /// When used on a CPU that lacks the instruction set.
     pub fn on(isa: Isa, log_size: u32, rate_bits: u32) -> Result<Self, NttError> {
         Self::with(isa, log_size, rate_bits, Goldilocks::GENERATOR, Leaves::OrNoop)
     }

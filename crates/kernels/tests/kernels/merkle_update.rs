@@ -1,6 +1,6 @@
 //! Merkle trees with changed leaves, compared with trees over the new rows.
 
-use evergrove_kernels::merkle::{MerkleError, Poseidon, Shape, Workspace, build_vec, update};
+use evergrove_kernels::merkle::{Arity, MerkleError, Poseidon, Shape, Workspace, build_vec, update};
 use evergrove_primitives::Goldilocks;
 use proptest::prelude::*;
 
@@ -69,6 +69,26 @@ fn bad_updates_change_nothing() {
     assert_eq!(nodes, before);
     let error = update(Poseidon, &shape, &mut nodes[1..], &[3], &rows[..5], &mut work).unwrap_err();
     assert_eq!(error, MerkleError::Digests { buffer: "nodes", found: 14, expected: 15 });
+}
+
+#[test]
+fn threads_do_not_change_an_update() {
+    let shape = Shape::padded(3000, 9, Arity::Two, 1).unwrap();
+    let elements = matrix(3000, 9);
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut nodes = build_vec(Poseidon, &shape, &elements).unwrap();
+            let indices: Vec<usize> = (0..3000).step_by(2).collect();
+            let (rows, mut work) = (&elements[..1500 * 9], Workspace::default());
+            let hashed = update(Poseidon, &shape, &mut nodes, &indices, rows, &mut work).unwrap();
+            (nodes, hashed)
+        })
+    };
+    let one = on(1);
+    for threads in [2, 3, 5] {
+        assert!(on(threads) == one, "{threads} threads");
+    }
 }
 
 proptest! {

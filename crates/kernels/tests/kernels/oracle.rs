@@ -175,8 +175,8 @@ proptest! {
             let leaf = leaf.index(domain.lde().extended_size());
             let point = domain.lde().point(leaf).unwrap();
             for keep in [Keep::Coefficients, Keep::Values] {
-                let oracle =
-                    Workspace::new(domain.clone(), 3, 0, keep).unwrap().commit_coefficients_observed(&coefficients, &mut |_| ()).unwrap();
+                let workspace = Workspace::new(domain.clone(), 3, 0, keep).unwrap();
+                let oracle = workspace.commit_coefficients_observed(&coefficients, &mut |_| ()).unwrap();
                 let mut row = [Goldilocks::ZERO; 3];
                 oracle.row(leaf, &mut row).unwrap();
                 prop_assert_eq!(row.to_vec(), coefficients.iter().map(|c| ntt::value(c, point)).collect::<Vec<_>>());

@@ -23,9 +23,10 @@ type Make = Box<dyn Fn(&BackendSpec) -> Result<Arc<dyn RecursionBackend>, Backen
 /// that it returns. So a wrong payload, a damaged object or a malicious worker costs time, but cannot put a wrong proof
 /// below a right one.
 ///
-/// Makes a backend when a payload asks for it, and keeps it until a payload asks for another one. A worker that cannot make the backend, or has other
-/// keys, would fail every job of the batch within a millisecond, and take all jobs from workers that can do them.
-/// Unless it was fit for another job before, such a worker asks to drain, and [`Self::unfit`] returns the reason.
+/// Makes a backend when a payload asks for it, and keeps it until a payload asks for another one. A worker that cannot
+/// make the backend, or has other keys, would fail every job of the batch within a millisecond, and take all jobs from
+/// workers that can do them. Unless it was fit for another job before, such a worker asks to drain, and [`Self::unfit`]
+/// returns the reason.
 pub struct ProofWork {
     make: Make,
     /// The backend of the last job. Its circuits take up to some gigabytes.

@@ -16,6 +16,8 @@ pub(crate) struct Values {
     path: PathBuf,
     reader: BufReader<Input>,
     number: u64,
+    /// The bytes of the last value.
+    bytes: Vec<u8>,
 }
 
 impl Values {
@@ -24,15 +26,17 @@ impl Values {
         if let Some(length) = source.length().filter(|length| length % VALUE_BYTES as u64 != 0) {
             return Err(InputError::new(Place::file(source.path()), Problem::RawLength(length)));
         }
-        Ok(Self { path: source.path().to_path_buf(), reader: BufReader::with_capacity(1 << 16, input), number: 0 })
+        let reader = BufReader::with_capacity(1 << 16, input);
+        Ok(Self { path: source.path().to_path_buf(), reader, number: 0, bytes: Vec::with_capacity(VALUE_BYTES) })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<(Place, Row)>, InputError> {
         self.number += 1;
         let place = Place::row(&self.path, self.number);
-        let mut bytes = Vec::with_capacity(VALUE_BYTES);
-        if let Err(e) = self.reader.by_ref().take(VALUE_BYTES as u64).read_to_end(&mut bytes) {
-            return Err(InputError::new(place, self.reader.get_ref().problem(e)));
+        let Self { reader, bytes, .. } = self;
+        bytes.clear();
+        if let Err(e) = reader.by_ref().take(VALUE_BYTES as u64).read_to_end(bytes) {
+            return Err(InputError::new(place, reader.get_ref().problem(e)));
         }
         if bytes.is_empty() {
             return Ok(None);

@@ -1,8 +1,8 @@
 //! The database of a store.
 //!
 //! Only this module names redb. redb panics on some damaged pages. Therefore each call, and each drop of one of its
-//! values, goes through [`Guarded`], which turns a panic into [`Error::Corrupt`]. No code of this crate runs inside these
-//! calls: values from redb are copied out first.
+//! values, goes through [`Guarded`], which turns a panic into [`Error::Corrupt`]. No code of this crate runs inside
+//! these calls: values from redb are copied out first.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -103,7 +103,7 @@ impl<'a, F: Field> Engine<'a, F> {
     fn run(&self, challenge: Option<F>, samples: &[Sample], pairs: usize, tasks: Vec<Vec<Piece<'_, F>>>) -> Vec<F> {
         let split = self.remaining().map(|w| {
             let k = INNER.min(w.len().div_ceil(2)).max(LANES.ilog2() as usize).min(pairs.ilog2() as usize);
-            SplitWeights::new(w, k)
+            SplitWeights::new(self.isa, w, k)
         });
         let pass = |(number, pieces): (usize, Vec<Piece<'_, F>>)| {
             let weights = split.as_ref().map(|split| {

@@ -5,8 +5,9 @@
 //! table of 2^n weights is ever built, read or bound.
 
 use evergrove_primitives::field::Field;
+use evergrove_primitives::lanes::Isa;
 
-use crate::multilinear::mle::eq_table_vec;
+use crate::multilinear::mle::eq_table_on;
 
 /// eq(w, x) at one point.
 ///
@@ -26,9 +27,13 @@ pub(super) struct SplitWeights<F> {
 
 impl<F: Field> SplitWeights<F> {
     /// eq(w, x) for every x, with 2^k inner values.
-    pub(super) fn new(w: &[F], k: usize) -> Self {
+    pub(super) fn new(isa: Isa, w: &[F], k: usize) -> Self {
         let (low, high) = w.split_at(k);
-        let table = |w| eq_table_vec(w).expect("a table half as long as the prover's");
+        let table = |w: &[F]| {
+            let mut table = vec![F::ZERO; 1 << w.len()];
+            eq_table_on(isa, w, &mut table).expect("a table half as long as the prover's");
+            table
+        };
         Self { inner: table(low), outer: table(high) }
     }
 }
