@@ -105,7 +105,7 @@ test-c: ## test the C library: header, example, sanitizers, valgrind
 test-eth: ## test a table's rows in a contract, and tries and their circuits with the data of EVERGROVE_TESTDATA
 	scripts/test-groups.sh eth
 
-test-smt: ## prove the gates of the circuits with a solver, and compare with docs/math/gates.md
+test-smt: ## prove the gates of the circuits with a solver, count the constraints that are needed, and compare with docs/math/gates.md
 	scripts/test-groups.sh smt
 
 test-checks: ## leave out each check of the verifier in turn: a test must fail

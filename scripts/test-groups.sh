@@ -249,6 +249,7 @@ group_smt() {
         compgen -G "${result%.json}.*smt2" >/dev/null || compgen -G "${result%.json}.unstated" >/dev/null || rm -f "$result"
     done
     run "$target/tools/smt/python/bin/python" scripts/test_smt.py "$EVERGROVE_GATES"
+    run python3 scripts/test_constraints.py "$EVERGROVE_GATES"
 }
 
 # Leaves out each check of the verifier in turn.
