@@ -69,6 +69,14 @@ impl Service {
     }
 }
 
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Fails if the service has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// The line that sets the row at a position.
 pub(crate) fn set(index: u64, age: u64) -> String {
     format!("{{\"set\":{index},\"row\":{{\"name\":\"n\",\"amount\":\"1.50\",\"age\":{age}}}}}\n")
