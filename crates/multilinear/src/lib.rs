@@ -1,15 +1,16 @@
 //! Multilinear proofs over the Goldilocks field: our own recursion engine.
 //!
-//! **What.** [`tables`]: the rows of circuits, with their constraints, written once against [`algebra`]; [`circuit`]:
-//! making circuits and filling their columns; [`prover`]: proofs; [`verifier`]: the verifier of a proof, for programs
-//! and for circuits; [`key`]: the data that a verifier needs; [`recursion`]: proofs about proofs.
-//! [`reference`](mod@reference) is a prover by the definitions, [`whir`] the prover's commitments and openings,
-//! [`poseidon`] the permutations among the rows, [`count`] the work of a proof's steps.
+//! **What.** [`circuit`]: making circuits and filling their columns; [`prover`]: proofs; [`key`]: the data that a
+//! verifier needs; [`recursion`]: proofs about proofs. [`reference`](mod@reference) is a prover by the definitions,
+//! [`whir`] the prover's commitments and openings, [`poseidon`] the permutations among the rows, [`count`] the work of a
+//! proof's steps.
 //!
-//! **When.** To prove a circuit, or proofs about proofs: `evergrove-grove` has the circuits of Reckle trees. `docs/math/circuits.md` has tables and
-//! protocol, `docs/math/rows.md` the prover.
+//! **When.** To prove a circuit, or proofs about proofs: `evergrove-grove` has the circuits of Reckle trees.
+//! `docs/math/circuits.md` has tables and protocol, `docs/math/rows.md` the prover.
 //!
-//! **Neighbours.** `evergrove-primitives` has the fields in lanes, `evergrove-kernels` tables of eq, transforms and Merkle trees.
+//! **Neighbours.** `evergrove-verifier` has the tables with their constraints, and the verifier of a proof, for programs
+//! and for circuits. `evergrove-primitives` has the fields in lanes, `evergrove-kernels` tables of eq, transforms and
+//! Merkle trees.
 
 #![forbid(unsafe_code)]
 

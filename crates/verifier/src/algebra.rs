@@ -2,7 +2,7 @@
 //!
 //! A constraint is written once, against [`Algebra`], and read three times: by the prover, on symbols, as a polynomial
 //! in the columns or as a list of steps (`prover::polynomial`); by a verifier, at a point ([`Point`]); by a circuit
-//! that verifies, where each step becomes a row of its tables ([`circuit::Builder`](crate::circuit::Builder)).
+//! that verifies, where each step becomes a row of its tables (`circuit::Builder` of `evergrove-multilinear`).
 
 use evergrove_primitives::Goldilocks;
 use evergrove_primitives::field::extension::Extension;

@@ -15,7 +15,7 @@
 //! digest of an empty subtree of height h - 1; at least one side has a proof; and K is the hash of both K_i, the lower
 //! one first, or the K_i of the only side that has a proof.
 //!
-//! **Digests that may be missing.** An [`OptionalDigest`] is two words and a bit. The words count only where the bit is
+//! **Digests that may be missing.** An `OptionalDigest` is two words and a bit. The words count only where the bit is
 //! 1: each use of the words is a tuple on the bus whose count is the bit, or a product of bits with it. Where the bit
 //! is 0 the words may have any value, so every value can be a digest. The bit of a published digest is 1.
 

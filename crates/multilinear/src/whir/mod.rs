@@ -1,5 +1,5 @@
 //! The prover of openings: commits to a stack of columns, and proves the sum of its columns' values at a point, times
-//! powers of eta. [`verifier`](crate::verifier) checks it.
+//! powers of eta. [`argument`](evergrove_verifier::argument) checks it.
 //!
 //! **Weights.** The weight of a place of the stack is eq over the row within its block, times one factor for each
 //! *chunk* of 512 places (a column of a block). So one pass over the stack computes the sum of each chunk, and the

@@ -1,6 +1,6 @@
 //! BLAKE3 of a stream of bytes, as in its specification (section 2 of the paper): it names keys.
 //!
-//! Chunks are hashed side by side, [`ABREAST`] at a time, if enough are given at once. Digests have 32 bytes; there is
+//! Chunks are hashed side by side, eight at a time, if enough are given at once. Digests have 32 bytes; there is
 //! no key.
 
 use alloc::vec::Vec;

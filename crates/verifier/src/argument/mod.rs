@@ -6,7 +6,7 @@
 //! with the claims that it received, as one claim ([`reduce`]).
 //!
 //! **Machines.** A verifier runs on a [`Machine`]: [`Reader`] for programs,
-//! [`InCircuit`](evergrove_multilinear::circuit::InCircuit) for circuits.
+//! `InCircuit` of `evergrove-multilinear` for circuits.
 
 mod bus;
 mod claims;

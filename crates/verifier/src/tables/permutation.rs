@@ -2,7 +2,7 @@
 //!
 //! | committed | |
 //! |---|---|
-//! | 0 to 117 | the inputs of the S-boxes ([`poseidon`]); 0 to 7 are m, 8 to 11 are h |
+//! | 0 to 117 | the inputs of the S-boxes ([`poseidon`](crate::poseidon)); 0 to 7 are m, 8 to 11 are h |
 //! | 118 to 121 | the digest |
 //! | [`INDEX`], [`LEVEL`] | place of a node in its Merkle tree |
 //! | [`ACTIVE`] | whether a node row counts, 0 or 1 |

@@ -12,7 +12,7 @@
 //! | 3 to 5 | uses of the three words of the next state |
 //!
 //! The sponge overwrites its rate. The prover chooses a step's first two words, and a circuit ties the elements that
-//! are not absorbed to the state before ([`Builder::sponge`](crate::circuit::Builder::sponge)).
+//! are not absorbed to the state before (`Builder::sponge` of `evergrove-multilinear`).
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! SHA3-256 (FIPS 202) and Keccak-256 (the same sponge with Keccak's first padding, as Ethereum uses it).
 //!
 //! [`sha3_256`] and [`keccak_256`] hash one message. [`hash_many`] hashes any number of messages of one length, eight (AVX-512
-//! and AVX2) or one at a time, and [`two_to_one_many`] is its case of 64 bytes: the nodes of a binary Merkle tree. Both
-//! choose the instruction set when they are called, so call them once per chunk of work, inside a thread's closure.
+//! and AVX2) or one at a time; messages of 64 bytes are the nodes of a binary Merkle tree. It chooses the instruction set
+//! when it is called, so call it once per chunk of work, inside a thread's closure.
 //!
 //! One body serves every instruction set; tests compare it with the definition, [`mod@reference`].
 
